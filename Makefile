@@ -1,0 +1,51 @@
+# Everything a newcomer needs: `make demo` shows it working, `make test` runs every test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint types docs check bench handbook lock clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(READY) ## show the server at work, through a real client, on the archive that ships with it
+	@$(BIN)/python examples/demo.py
+
+test: $(READY) ## run every test
+	$(BIN)/python -m pytest
+
+lint: $(READY) ## check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## check types
+	$(BIN)/mypy
+
+docs: $(READY) ## check that the docs say what is true
+	$(BIN)/python scripts/docs.py --check
+
+check: lint types docs ## all checks but the tests
+
+bench: $(READY) ## measure, side by side with openzim-mcp 3.4.0 from PyPI
+	$(BIN)/python benchmarks/foundation.py
+
+handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
+	$(BIN)/python scripts/docs.py
+	$(BIN)/python scripts/handbook.py
+
+lock: $(READY) ## pin the dependencies anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-annotate --custom-compile-command "make lock" --group dev pyproject.toml --output-file requirements.lock
+
+clean: ## remove what was built
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache src/openzim_mcp/data/handbook.zim
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "OpenZIM MCP needs Python 3.11 or newer; say which with: make PYTHON=python3.12 …" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $(READY)

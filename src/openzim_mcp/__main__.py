@@ -1,0 +1,7 @@
+"""`python -m openzim_mcp` is the `openzim-mcp` command."""
+
+import sys
+
+from openzim_mcp.cli import main
+
+sys.exit(main())

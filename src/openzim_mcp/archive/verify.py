@@ -1,0 +1,101 @@
+"""Checksums of whole archives, computed aside and remembered by the identity of the file."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio import to_thread
+
+from openzim_mcp.archive.file import NotAZim, checksum_matches
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from openzim_mcp.archive.file import ArchiveFile, Identity
+
+Listener = Callable[[int, int], Coroutine[Any, Any, None]]
+_LOOK_SECONDS = 0.5
+
+
+class _Stopped(Exception):
+    """The server ends; the thread that meets this is no longer waited for."""
+
+
+@dataclass
+class Verification:
+    """One run over one state of a file: `valid` is None until it is `done`, or where the file has no checksum."""
+
+    bytes_done: int = 0
+    bytes_total: int = 0
+    valid: bool | None = None
+    done: bool = False
+    finished: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def progress(self) -> float:
+        """How far it has come, from 0 to 1."""
+        return self.bytes_done / self.bytes_total if self.bytes_total else 0.0
+
+
+class Verifier:
+    """Verifies one archive at a time in a thread: hashing and reading leave the server free to answer."""
+
+    def __init__(self) -> None:
+        self._known: dict[Identity, Verification] = {}
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._stop = threading.Event()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Verify in the background while the block runs."""
+        async with anyio.create_task_group() as self._tasks:
+            try:
+                yield
+            finally:
+                self._stop.set()
+                self._tasks.cancel_scope.cancel()
+
+    def verdict(self, archive: ArchiveFile) -> bool | None:
+        """Return what is known of this state of the file: None if it was never verified."""
+        known = self._known.get(archive.identity)
+        return known.valid if known else None
+
+    async def verify(self, archive: ArchiveFile, patience: float, listener: Listener | None = None) -> Verification:
+        """Return the verification, done if it takes less than `patience` seconds; otherwise it goes on by itself."""
+        run = self._known.get(archive.identity)
+        if run is None:
+            assert self._tasks is not None, "verify() needs running()"
+            run = self._known[archive.identity] = Verification(bytes_total=archive.size)
+            self._tasks.start_soon(self._verify, archive, run)
+        with anyio.move_on_after(patience):
+            while not run.done:
+                if listener:
+                    await listener(run.bytes_done, run.bytes_total)
+                with anyio.move_on_after(_LOOK_SECONDS):
+                    await run.finished.wait()
+        return run
+
+    async def _verify(self, archive: ArchiveFile, run: Verification) -> None:
+        def report(done: int, total: int) -> None:
+            run.bytes_done, run.bytes_total = done, total
+            if self._stop.is_set():
+                raise _Stopped
+
+        try:
+            run.valid = await to_thread.run_sync(
+                checksum_matches, archive.parts, report, limiter=self._one_at_a_time, abandon_on_cancel=True
+            )
+        except NotAZim:
+            run.valid = False
+        except OSError:
+            # The file went away; what comes back under its name is verified anew.
+            self._known.pop(archive.identity, None)
+        finally:
+            run.done = True
+            run.finished.set()

@@ -1,0 +1,190 @@
+"""One open archive: libzim's reader, its exceptions translated here and nowhere else."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from libzim.reader import Archive as ZimArchive
+from libzim.search import Query, Searcher
+from libzim.suggestion import SuggestionSearcher
+
+from openzim_mcp import errors
+from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.archive.file import RawFile
+from openzim_mcp.content.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from libzim.reader import Entry as ZimEntry
+
+MAX_REDIRECTS = 10
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry as a listing shows it; one that cannot be read says so in `error`."""
+
+    path: str
+    title: str
+    mime_type: str | None
+    redirect_to: str | None = field(default=None, metadata=OMIT_NONE)
+    error: str | None = field(default=None, metadata=OMIT_NONE)
+
+
+class Archive:
+    """An open archive, addressed by the number or the path of its entries."""
+
+    def __init__(self, name: str, parts: Sequence[str]) -> None:
+        self.name = name
+        self._parts = parts
+        with self._translated():
+            self._zim = ZimArchive(parts[0])
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except MemoryError as error:
+            raise errors.OutOfMemory(
+                f"Reading {self.name!r} takes more memory than a worker may have.",
+                hint="The archive may be damaged or hostile; if you trust it, raise OPENZIM_MCP_WORKER__MEMORY_MIB.",
+            ) from error
+        except (RuntimeError, ValueError, LookupError, OSError) as error:
+            reason = clean(str(error).replace(self._parts[0], self.name), 200)
+            raise errors.ArchiveUnusable(
+                f"{self.name!r} is damaged: {reason}",
+                hint="Check it with zim_health and download it again if the checksum is wrong.",
+            ) from error
+
+    @cached_property
+    def uuid(self) -> str:
+        """The archive's own identifier."""
+        with self._translated():
+            return str(self._zim.uuid)
+
+    @property
+    def is_multipart(self) -> bool:
+        """Whether the archive is split over several files."""
+        return bool(self._zim.is_multipart)
+
+    @property
+    def has_new_scheme(self) -> bool:
+        """Whether paths carry no namespace (archives made since 2021)."""
+        return bool(self._zim.has_new_namespace_scheme)
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether the file carries an MD5 of itself."""
+        return bool(self._zim.has_checksum)
+
+    @property
+    def checksum(self) -> str:
+        """The MD5 that the file carries, in hexadecimal."""
+        with self._translated():
+            return str(self._zim.checksum)
+
+    @cached_property
+    def has_fulltext_index(self) -> bool:
+        """Whether full-text search can work."""
+        with self._translated():
+            return bool(self._zim.has_fulltext_index)
+
+    @cached_property
+    def has_title_index(self) -> bool:
+        """Whether suggestions can work."""
+        with self._translated():
+            return bool(self._zim.has_title_index)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Entries of all namespaces, of the content, and the articles and media among them."""
+        with self._translated():
+            zim = self._zim
+            return {
+                "all_entries": zim.all_entry_count,
+                "entries": zim.entry_count,
+                "articles": zim.article_count,
+                "media": zim.media_count,
+            }
+
+    @property
+    def main_path(self) -> str | None:
+        """The path of the main page, redirects followed; None where there is none or it leads nowhere."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+            if self._zim.has_main_entry:
+                return str(_target(self._zim.main_entry).path)
+        return None
+
+    def metadata(self) -> dict[str, bytes]:
+        """Every metadata value, by the archive's own keys; one that cannot be read is left out."""
+        with self._translated():
+            keys = self._zim.metadata_keys
+        found = {}
+        for key in keys:
+            with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+                found[key] = bytes(self._zim.get_metadata(key))
+        return found
+
+    @cached_property
+    def namespaces(self) -> dict[str, range]:
+        """Each namespace with the numbers of its entries.
+
+        Entries are ordered by namespace, so the borders are found by halving, without walking.
+        """
+        raw = RawFile(self._parts)
+        header = raw.header()
+        found: dict[str, range] = {}
+        start = 0
+        while start < header.entry_count:
+            letter = raw.namespace_of(header, start)
+            low, high = start + 1, header.entry_count
+            while low < high:
+                middle = (low + high) // 2
+                if raw.namespace_of(header, middle) == letter:
+                    low = middle + 1
+                else:
+                    high = middle
+            found.setdefault(letter, range(start, low))
+            start = low
+        return found
+
+    def path_at(self, number: int) -> str:
+        """Return the path of the entry of that number."""
+        with self._translated():
+            return str(self._zim._get_entry_by_id(number).path)  # noqa: SLF001
+
+    def entry_at(self, number: int) -> Entry:
+        """Return the entry of that number; damage to it is part of the answer."""
+        path = title = f"#{number}"
+        try:
+            with self._translated():
+                entry = self._zim._get_entry_by_id(number)  # noqa: SLF001
+                path, title = entry.path, clean(entry.title, 500)
+                if not entry.is_redirect:
+                    return Entry(path, title, entry.get_item().mimetype)
+                target = _target(entry)
+                return Entry(path, title, target.get_item().mimetype, redirect_to=target.path)
+        except errors.ArchiveUnusable:
+            return Entry(path, title, None, error="this entry is damaged, or redirects in a circle or to nothing")
+
+    def try_indexes(self, words: Sequence[str]) -> None:
+        """Ask each index for some words, so that a damaged one fails here and now."""
+        with self._translated():
+            for word in words:
+                if self.has_title_index:
+                    list(SuggestionSearcher(self._zim).suggest(word).getResults(0, 5))
+                if self.has_fulltext_index:
+                    list(Searcher(self._zim).search(Query().set_query(word)).getResults(0, 5))
+
+
+def _target(entry: ZimEntry) -> ZimEntry:
+    """Follow redirects; libzim itself would follow a circle for ever."""
+    for _ in range(MAX_REDIRECTS):
+        if not entry.is_redirect:
+            return entry
+        entry = entry.get_redirect_entry()
+    raise ValueError("redirects in a circle, or more than ten times")

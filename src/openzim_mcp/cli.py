@@ -1,0 +1,92 @@
+"""The `openzim-mcp` command: arguments become settings, settings start a server, errors become exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from openzim_mcp import __version__
+from openzim_mcp.errors import OpenZimMcpConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from openzim_mcp.config import Settings
+
+_DESCRIPTION = "Give language models access to ZIM archives (Wikipedia, Stack Exchange, Gutenberg, …), offline."
+_EPILOG = """\
+examples:
+  openzim-mcp ~/zims                      serve every archive below a directory, over stdio
+  openzim-mcp --mode advanced wiki.zim    serve one archive, with all tools
+  openzim-mcp                             serve the handbook, to try it out
+
+Every setting can also be given in the environment, as OPENZIM_MCP_…: see docs/settings.md.
+"""
+
+
+def _serve_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="openzim-mcp",
+        usage="openzim-mcp [serve] [options] [DIRECTORY …]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "allowed_directories", nargs="*", metavar="DIRECTORY", help="a directory of archives, or one .zim file"
+    )
+    parser.add_argument(
+        "--mode", dest="tool_mode", metavar="MODE", help="simple (default) or advanced: which tools are offered"
+    )
+    parser.add_argument("--transport", metavar="HOW", help="stdio (default); http is not served by this version")
+    parser.add_argument(
+        "--log-level", dest="log_level", metavar="LEVEL", help="DEBUG, INFO (default), WARNING, ERROR or CRITICAL"
+    )
+    parser.add_argument("--version", action="version", version=f"openzim-mcp {__version__}")
+    return parser
+
+
+def _settings(arguments: Sequence[str]) -> Settings:
+    given = vars(_serve_parser().parse_args(arguments))
+    from openzim_mcp import config  # noqa: PLC0415  --help and --version have answered without it
+
+    if not given.get("allowed_directories"):
+        given.pop("allowed_directories", None)
+    if "log_level" in given:
+        given["logging"] = {"level": given.pop("log_level")}
+    return config.load(**given)
+
+
+def serve(arguments: Sequence[str]) -> int:
+    """Serve archives until the client leaves or a signal comes."""
+    settings = _settings(arguments)
+    logging.basicConfig(
+        level=settings.logging.level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    # Importing the SDK makes half a million objects that stay; not looking at them for garbage saves a tenth of it.
+    gc.disable()
+    from openzim_mcp import server  # noqa: PLC0415
+
+    gc.freeze()
+    gc.enable()
+    return server.serve(settings)
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"serve": serve}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; serving is the default one."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command = COMMANDS[words.pop(0)] if words and words[0] in COMMANDS else serve
+    try:
+        return command(words)
+    except OpenZimMcpConfigurationError as error:
+        for line in error.message.splitlines():
+            print(f"openzim-mcp: {line}", file=sys.stderr)  # noqa: T201
+        return 2

@@ -1,0 +1,1 @@
+"""Pure text work: no archive, no I/O."""

@@ -1,0 +1,126 @@
+"""Every error that a caller may see.
+
+OpenZimMcpError
+├── OpenZimMcpConfigurationError   a setting or a directory is wrong; the command ends with exit code 2
+├── OpenZimMcpValidationError      an argument is wrong
+│   ├── ArchiveNotFound            no such archive, or several and none named
+│   ├── CursorRefused              a cursor that does not belong to this call
+│   └── NamespaceNotFound          the archive has no such namespace or folder
+├── OpenZimMcpArchiveError         an archive cannot be read
+│   ├── ArchiveUnusable            the file is not a sound, complete ZIM file
+│   ├── ArchiveChanged             the file was replaced during the call
+│   ├── ArchiveQuarantined         it made the reader crash or hang, and its file has not changed since
+│   ├── OutOfMemory                reading it takes more memory than a worker may have
+│   └── WorkerFailed               the process that reads archives cannot be started or kept
+└── OpenZimMcpRateLimitError       too many calls
+
+Messages are built from an archive's name, never from a path, so that no error can show where a file lies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OpenZimMcpError(Exception):
+    """The base: a message, a hint that says what to do next, and fields of the case."""
+
+    operation: str | None = None
+
+    def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+
+    def payload(self, operation: str) -> dict[str, Any]:
+        """Return the error as a tool result."""
+        payload: dict[str, Any] = {"status": "error", "operation": self.operation or operation, "message": self.message}
+        if self.hint:
+            payload["hint"] = self.hint
+        return payload | self.details
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return what `from_wire` makes this error of again, in another process."""
+        return {"error": type(self).__name__, "message": self.message, "hint": self.hint, "details": self.details}
+
+
+class OpenZimMcpConfigurationError(OpenZimMcpError):
+    """A setting, on the command line or in the environment, is wrong."""
+
+
+class OpenZimMcpValidationError(OpenZimMcpError):
+    """An argument of a call is wrong."""
+
+    operation = "invalid_arguments"
+
+
+class ArchiveNotFound(OpenZimMcpValidationError):
+    """The call names no archive that is served, or none where there are several."""
+
+    operation = "archive_not_found"
+
+
+class CursorRefused(OpenZimMcpValidationError):
+    """The cursor does not belong to this call."""
+
+    operation = "invalid_cursor"
+
+
+class NamespaceNotFound(OpenZimMcpValidationError):
+    """The archive has no such namespace or folder."""
+
+    operation = "namespace_not_found"
+
+
+class OpenZimMcpArchiveError(OpenZimMcpError):
+    """An archive cannot be read."""
+
+
+class ArchiveUnusable(OpenZimMcpArchiveError):
+    """The file is damaged, incomplete, unreadable or no ZIM file at all."""
+
+    operation = "archive_unusable"
+
+
+class ArchiveChanged(OpenZimMcpArchiveError):
+    """The file was replaced or rewritten during the call."""
+
+    operation = "archive_changed"
+
+
+class ArchiveQuarantined(OpenZimMcpArchiveError):
+    """The archive, or its index, made the reader crash or hang and stays closed until its file changes."""
+
+    operation = "archive_quarantined"
+
+
+class OutOfMemory(OpenZimMcpArchiveError):
+    """Reading takes more memory than a worker process may have."""
+
+    operation = "out_of_memory"
+
+
+class WorkerFailed(OpenZimMcpArchiveError):
+    """The process that reads archives cannot be started or kept alive."""
+
+    operation = "worker_failed"
+
+
+class OpenZimMcpRateLimitError(OpenZimMcpError):
+    """Too many calls in too short a time."""
+
+    operation = "rate_limited"
+
+
+def _tree(root: type[OpenZimMcpError]) -> dict[str, type[OpenZimMcpError]]:
+    found = {root.__name__: root}
+    for child in root.__subclasses__():
+        found |= _tree(child)
+    return found
+
+
+def from_wire(reply: dict[str, Any]) -> OpenZimMcpError:
+    """Rebuild an error that a worker process sent."""
+    kind = _tree(OpenZimMcpError).get(reply["error"], OpenZimMcpArchiveError)
+    return kind(reply["message"], hint=reply["hint"], **reply["details"])

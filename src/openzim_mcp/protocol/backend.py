@@ -1,0 +1,91 @@
+"""What every handler works with: the settings, the library, the workers, and the answers that are kept."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
+from cachetools import TTLCache
+
+from openzim_mcp.archive.engine import Engine
+from openzim_mcp.archive.verify import Verifier
+from openzim_mcp.protocol.limits import RateLimiter
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from openzim_mcp.archive.file import ArchiveFile, Identity
+    from openzim_mcp.config import CacheSettings, Settings
+    from openzim_mcp.services.library import Library, Listing
+
+Payload = dict[str, Any]
+
+
+class Answers:
+    """Answers of the workers, kept by the state of the archive's file, so that none outlives it."""
+
+    def __init__(self, settings: CacheSettings) -> None:
+        self._kept: TTLCache[str, Payload] = TTLCache(
+            settings.max_size if settings.enabled else 0, settings.ttl_seconds
+        )
+        self.hits = 0
+        self.misses = 0
+
+    def get(self, key: str) -> Payload | None:
+        """Return a kept answer."""
+        found = self._kept.get(key)
+        self.hits += found is not None
+        self.misses += found is None
+        return found
+
+    def keep(self, key: str, answer: Payload) -> None:
+        """Keep an answer, if there is room for any."""
+        if self._kept.maxsize:
+            self._kept[key] = answer
+
+
+@dataclass
+class Backend:
+    """The parts of a running server."""
+
+    settings: Settings
+    library: Library
+    engine: Engine
+    verifier: Verifier
+    limiter: RateLimiter
+    answers: Answers
+    opened: dict[Identity, str | None] = field(default_factory=dict)
+    """Why each archive that was tried cannot be opened, or None."""
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def running(cls, settings: Settings, library: Library, workers: int) -> AsyncIterator[Backend]:
+        """Build the parts and keep them while the block runs."""
+        worker = settings.worker
+        engine = Engine(workers=workers, deadline=worker.deadline_seconds, memory_mib=worker.memory_mib)
+        verifier = Verifier()
+        async with engine.running(), verifier.running():
+            yield cls(settings, library, engine, verifier, RateLimiter(settings.rate_limit), Answers(settings.cache))
+
+    async def find(self, zim_file_path: str | None) -> ArchiveFile:
+        """Return the archive that a call names. Disks may be slow: this never waits for one on the event loop."""
+        return await to_thread.run_sync(self.library.find, zim_file_path)
+
+    async def scan(self) -> Listing:
+        """Return all archives that are there now."""
+        return await to_thread.run_sync(self.library.scan)
+
+    async def ask(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
+        """Run a service function on an archive in a worker, or return the answer that it gave before."""
+        name = f"{function.__module__}.{function.__qualname__}"
+        key = json.dumps([name, archive.name, archive.identity, arguments], sort_keys=True)
+        answer = self.answers.get(key)
+        if answer is None:
+            answer = await self.engine.call(function, archive, **arguments)
+            self.answers.keep(key, answer)
+        return answer

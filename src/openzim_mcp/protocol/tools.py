@@ -1,0 +1,184 @@
+"""The tools: a row each, with its arguments, its cost and its few lines of work."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import mcp_types as types
+from mcp import MCPError
+from pydantic import Field, model_validator
+
+from openzim_mcp import errors
+from openzim_mcp.content.text import clean
+from openzim_mcp.protocol import health
+from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, parse, schema
+from openzim_mcp.services import browse, metadata, paging
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp.server import ServerRequestContext
+
+    from openzim_mcp.protocol.backend import Backend, Payload
+
+log = logging.getLogger(__name__)
+
+_READ_ONLY = types.ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call in progress."""
+
+    backend: Backend
+    context: ServerRequestContext[Any, Any]
+
+    @property
+    def listener(self) -> Callable[[int, int], Any] | None:
+        """What to tell about progress, for a client that asked for it."""
+        return self.context.session.report_progress if "progress_token" in (self.context.meta or {}) else None
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: `operation` is what the rate limit charges for, `simple` whether it is offered in simple mode too."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    operation: str
+    run: Callable[[Call, Any], Awaitable[Payload]]
+    simple: bool = False
+
+    def to_wire(self) -> types.Tool:
+        """Return the tool as clients see it."""
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=schema(self.arguments),
+            annotations=_READ_ONLY,
+        )
+
+
+class BrowseArguments(ArchiveArguments):
+    """What `zim_browse` takes."""
+
+    namespace: str | None = Field(
+        None, max_length=500, description="C or A: articles; M: metadata; or a folder, as in C/questions."
+    )
+    mode: Literal["page", "walk"] = Field("page", description="page: any offset; walk: every entry once, by cursor.")
+    cursor: str | None = Field(None, description="next_cursor of the previous call (walk); enough by itself.")
+    limit: int | None = Field(None, ge=1, le=500, description="Entries per call (default: page 50, walk 200).")
+    offset: int = Field(0, ge=0, le=2**32, description="Entries to skip (page).")
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> BrowseArguments:
+        if self.cursor and self.offset:
+            raise ValueError("cursor and offset exclude each other: a cursor knows where to go on")
+        if self.cursor and self.mode == "page" and "mode" in self.model_fields_set:
+            raise ValueError("cursor belongs to mode='walk'; use offset with mode='page'")
+        if self.mode == "walk" and self.offset:
+            raise ValueError("offset belongs to mode='page'; use cursor with mode='walk'")
+        if not self.cursor and not self.namespace:
+            raise ValueError("namespace: required, but not given; zim_metadata lists what there is")
+        return self
+
+
+async def _zim_browse(call: Call, given: BrowseArguments) -> Payload:
+    if given.cursor is None and given.mode == "page":
+        archive = await call.backend.find(given.zim_file_path)
+        limit = given.limit or 50
+        return await call.backend.ask(browse.page, archive, namespace=given.namespace, offset=given.offset, limit=limit)
+    request = paging.decode(given.cursor, browse.TOOL)[2] if given.cursor else {}
+    archive = await call.backend.find(given.zim_file_path or request.get("archive"))
+    limit = given.limit or request.get("limit") or 200
+    return await call.backend.ask(browse.walk, archive, namespace=given.namespace, cursor=given.cursor, limit=limit)
+
+
+async def _zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
+    archive = await call.backend.find(given.zim_file_path)
+    verdict = {None: "unverified", True: "valid", False: "damaged"}[call.backend.verifier.verdict(archive)]
+    return await call.backend.ask(metadata.describe, archive) | {"verification": verdict}
+
+
+async def _zim_health(call: Call, given: ArchiveArguments) -> Payload:
+    if given.zim_file_path is None:
+        return await health.server_report(call.backend)
+    archive = await call.backend.find(given.zim_file_path)
+    return await health.archive_report(call.backend, archive, call.listener)
+
+
+class HealthArguments(ArchiveArguments):
+    """What `zim_health` takes."""
+
+    zim_file_path: str | None = Field(
+        None, max_length=1000, description="Archive to verify; left out: the whole server."
+    )
+
+
+TOOLS = (
+    Tool(
+        "zim_browse",
+        "Browse an archive",
+        "List the entries of an archive by namespace or folder, in order of their paths.",
+        BrowseArguments,
+        "browse_namespace",
+        _zim_browse,
+    ),
+    Tool(
+        "zim_metadata",
+        "Describe an archive",
+        "What an archive is: title, language, date, counts, main page, namespaces, indexes.",
+        ArchiveArguments,
+        "get_metadata",
+        _zim_metadata,
+    ),
+    Tool(
+        "zim_health",
+        "Archives and health",
+        "List the archives and the state of the server; with zim_file_path verify that archive's checksum and indexes.",
+        HealthArguments,
+        "default",
+        _zim_health,
+        simple=True,
+    ),
+)
+
+
+def offered(mode: str) -> list[Tool]:
+    """Return the tools of a mode, always in the same order."""
+    return [tool for tool in TOOLS if tool.simple or mode == "advanced"]
+
+
+async def call_tool(
+    backend: Backend, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+) -> types.CallToolResult:
+    """Run a tool. This is the one border where errors become results."""
+    known = {tool.name: tool for tool in offered(backend.settings.tool_mode)}
+    tool = known.get(params.name)
+    if tool is None:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {clean(params.name, 100)}. There are: {', '.join(known)}.")
+    try:
+        given = parse(tool.arguments, params.arguments)
+        backend.limiter.charge(tool.operation)
+        return _result(await tool.run(Call(backend, context), given))
+    except errors.OpenZimMcpError as error:
+        return _result(error.payload(tool.name), is_error=True)
+    except Exception:
+        log.exception("%s failed", tool.name)
+        failed = errors.OpenZimMcpError(f"{tool.name} failed unexpectedly.", hint="The server's log has the details.")
+        return _result(failed.payload(tool.name), is_error=True)
+
+
+def _result(payload: Payload, *, is_error: bool = False) -> types.CallToolResult:
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], structured_content=payload, is_error=is_error
+    )

@@ -1,0 +1,1 @@
+"""What the product does: plain functions and values, nothing asynchronous."""

@@ -1,0 +1,118 @@
+"""Listing the entries of an archive by namespace, or by folder inside one."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from openzim_mcp import errors
+from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.content.text import clean
+from openzim_mcp.services import paging
+
+if TYPE_CHECKING:
+    from openzim_mcp.archive.zim import Archive, Entry
+
+TOOL = "zim_browse"
+# Articles live in A in archives older than 2021 and in C since; a caller need not know which it has.
+_SAME = {"A": "C", "C": "A"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some entries of a namespace, by position."""
+
+    archive: str
+    namespace: str
+    entries: list[Entry]
+    total: int
+    offset: int
+    limit: int
+    done: bool
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Some entries of a namespace in the order of their numbers, and where to go on."""
+
+    archive: str
+    namespace: str
+    entries: list[Entry]
+    next_cursor: str | None
+    done: bool
+    total: int | None = field(default=None, metadata=OMIT_NONE)
+
+
+def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
+    """Return `limit` entries of a namespace from `offset` on."""
+    name, numbers = _find(archive, namespace)
+    chosen = numbers[offset : offset + limit]
+    return Page(
+        archive=f"{archive.name}.zim",
+        namespace=name,
+        entries=[archive.entry_at(number) for number in chosen],
+        total=len(numbers),
+        offset=offset,
+        limit=limit,
+        done=offset + limit >= len(numbers),
+    )
+
+
+def walk(archive: Archive, namespace: str | None, cursor: str | None, limit: int) -> Walk:
+    """Return the next `limit` entries of a namespace; following the cursor visits each exactly once."""
+    start = 0
+    if cursor is not None:
+        uuid, start, request = paging.decode(cursor, TOOL)
+        paging.require_same(uuid, archive.uuid, "archive")
+        name, numbers = _find(archive, str(request.get("namespace")))
+        if namespace is not None:
+            paging.require_same(name, _find(archive, namespace)[0], "namespace")
+    else:
+        name, numbers = _find(archive, namespace or "")
+    chosen = numbers[start : start + limit]
+    done = start + limit >= len(numbers)
+    request = {"namespace": name, "archive": archive.name, "limit": limit}
+    return Walk(
+        archive=f"{archive.name}.zim",
+        namespace=name,
+        entries=[archive.entry_at(number) for number in chosen],
+        next_cursor=None if done else paging.encode(TOOL, archive.uuid, start + limit, request),
+        done=done,
+        total=len(numbers) if cursor is None else None,
+    )
+
+
+def _find(archive: Archive, wanted: str) -> tuple[str, range]:
+    """Return a namespace and the numbers of its entries; `wanted` may also name a folder, as in `C/questions`."""
+    spaces = archive.namespaces
+    letter, _, folder = wanted.strip().strip("/").partition("/")
+    letter = letter.upper() if len(letter) == 1 else letter
+    for candidate in (letter, _SAME.get(letter, letter)):
+        if candidate in spaces and not folder:
+            return candidate, spaces[candidate]
+        if candidate in spaces and (inside := _folder(archive, candidate, folder)):
+            return f"{candidate}/{folder}", inside
+    content = "C" if archive.has_new_scheme else "A"
+    folder = wanted.strip().strip("/")
+    if content in spaces and folder and (inside := _folder(archive, content, folder)):
+        return f"{content}/{folder}", inside
+    raise errors.NamespaceNotFound(
+        f"{archive.name!r} has no namespace or folder {clean(wanted, 100)!r}.",
+        hint="Use one of available_namespaces; articles are in the first of C and A that is there.",
+        available_namespaces=[clean(name, 10) for name in spaces],
+    )
+
+
+def _folder(archive: Archive, namespace: str, folder: str) -> range:
+    """Return the entries whose path starts with the folder; paths are sorted by their bytes."""
+    numbers = archive.namespaces[namespace]
+    prefix = f"{folder}/" if archive.has_new_scheme else f"{namespace}/{folder}/"
+    first = prefix.encode(errors="replace")
+
+    def key(number: int) -> Any:
+        return archive.path_at(number).encode()
+
+    start = bisect.bisect_left(numbers, first, key=key)
+    stop = bisect.bisect_left(numbers, first[:-1] + b"0", key=key)  # "0" follows "/"
+    return numbers[start:stop]

@@ -1,0 +1,245 @@
+"""The security border: directories in, archives out.
+
+A name from outside is only ever compared with what a scan of the allowed directories found; it never becomes a path.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from openzim_mcp import errors
+from openzim_mcp.archive.file import ArchiveFile, Identity, find_problem, identify
+from openzim_mcp.content.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_DEPTH = 8
+_FRESH_SECONDS = 1.0
+_LISTED_IN_ERRORS = 50
+_FIRST_PART = ".zimaa"
+_DATED = re.compile(r"(?P<base>.+)_(?P<date>\d{4}-\d{2}(?:-\d{2})?)")
+_EXTENSION = re.compile(r"\.zim(aa)?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Something in an allowed directory that is not served, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What one scan found."""
+
+    archives: tuple[ArchiveFile, ...]
+    refused: tuple[Refusal, ...]
+    directories_accessible: int
+
+
+@dataclass
+class _Scan:
+    """The state of one walk over the directories."""
+
+    roots: Sequence[str]
+    files: dict[str, str] = field(default_factory=dict)
+    """Where each archive was seen, and its real path."""
+    refused: list[Refusal] = field(default_factory=list)
+    accessible: int = 0
+    _seen: set[tuple[int, int]] = field(default_factory=set)
+
+    def inside(self, path: str) -> bool:
+        """Return whether a resolved path stays inside an allowed directory."""
+        return any(
+            path == root
+            or path.startswith(os.path.join(root, ""))
+            or (root.endswith(_FIRST_PART) and path[:-2] == root[:-2])
+            for root in self.roots
+        )
+
+    def refuse(self, path: str, reason: str) -> None:
+        """Report something that is not served, by its bare name."""
+        self.refused.append(Refusal(clean(os.path.basename(path), 200), reason))
+
+    def walk(self, directory: str, depth: int = 0) -> None:
+        """Collect the archives of a directory and those below it."""
+        try:
+            with os.scandir(directory) as entries:
+                children = sorted(entries, key=lambda entry: entry.name)
+            status = os.stat(directory)
+        except OSError as error:
+            self.refuse(directory, f"directory cannot be read: {error.strerror}")
+            return
+        self.accessible += depth == 0
+        if (status.st_dev, status.st_ino) in self._seen:
+            return
+        self._seen.add((status.st_dev, status.st_ino))
+        for child in children:
+            self._visit(child, depth)
+
+    def _visit(self, child: os.DirEntry[str], depth: int) -> None:
+        if child.name.startswith("."):
+            return
+        try:
+            is_archive = child.name.endswith(_FIRST_PART) or child.name.lower().endswith(".zim")
+            is_directory = child.is_dir()
+            if not is_archive and not is_directory:
+                return
+            real = os.path.realpath(child.path) if child.is_symlink() else child.path
+            if not self.inside(real):
+                self.refuse(child.path, "symbolic link that leaves the allowed directories")
+            elif is_directory and depth < _DEPTH:
+                self.walk(real, depth + 1)
+            elif is_archive and child.is_file():
+                self.files[child.path] = real
+            elif is_archive and not is_directory:
+                self.refuse(child.path, "not a regular file, or a link to nothing")
+        except OSError as error:
+            self.refuse(child.path, f"cannot be read: {error.strerror}")
+
+
+class Library:
+    """The archives in the allowed directories, as they are now."""
+
+    def __init__(self, directories: Iterable[str | os.PathLike[str]]) -> None:
+        self._given = {os.path.abspath(directory): os.path.realpath(directory) for directory in directories}
+        self._roots = list(self._given.values())
+        self._problems: dict[Identity, str | None] = {}
+        self._listing: Listing | None = None
+        self._listed_at = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def shown_directories(self) -> list[str]:
+        """The directories as results show them."""
+        return [f"...{clean(os.path.basename(root), 200)}" for root in self._roots]
+
+    def scan(self) -> Listing:
+        """Look at the directories now."""
+        with self._lock:
+            scan = _Scan(self._roots)
+            for root in self._roots:
+                if os.path.isfile(root):
+                    scan.files[root] = root
+                    scan.accessible += 1
+                else:
+                    scan.walk(root)
+            archives = tuple(sorted(self._named(scan), key=lambda archive: archive.name))
+            self._problems = {a.identity: self._problems.get(a.identity, a.problem) for a in archives}
+            self._listing = Listing(archives, tuple(scan.refused), scan.accessible)
+            self._listed_at = time.monotonic()
+            return self._listing
+
+    def find(self, reference: str | None) -> ArchiveFile:
+        """Return the archive that a caller names, with its identity of this moment; the only one when none is named."""
+        wanted = self._real(reference) if reference else None
+        archive = _choose(self._recent().archives, wanted) or _choose(self.scan().archives, wanted)
+        if archive is None:
+            raise _not_found(self._recent().archives, reference)
+        try:
+            identity = identify(archive.parts)
+        except OSError:
+            raise _not_found(self.scan().archives, reference) from None
+        if identity == archive.identity:
+            return archive
+        return replace(archive, identity=identity, problem=self._problem(archive.parts, identity))
+
+    def _real(self, reference: str) -> str:
+        """Spell a path below a directory as the scan does, without asking the disk about it."""
+        path = os.path.normpath(reference)
+        for given, real in self._given.items():
+            if path == given or path.startswith(os.path.join(given, "")):
+                return real + path[len(given) :]
+        return reference
+
+    def _recent(self) -> Listing:
+        if self._listing is None or time.monotonic() - self._listed_at > _FRESH_SECONDS:
+            return self.scan()
+        return self._listing
+
+    def _named(self, scan: _Scan) -> Iterator[ArchiveFile]:
+        """Give every file a name of its own; the first of several equal ones keeps it as it is."""
+        taken: set[str] = set()
+        for path, real in scan.files.items():
+            base = clean(_EXTENSION.sub("", os.path.basename(path)), 200)
+            folder = clean(os.path.basename(os.path.dirname(path)), 100)
+            names = (base, f"{base}@{folder}", *(f"{base}@{folder}~{n}" for n in range(2, len(scan.files) + 2)))
+            name = next(n for n in names if n not in taken)
+            taken.add(name)
+            parts = _parts(real)
+            if not all(scan.inside(part) for part in parts):
+                scan.refuse(path, "a part of it is a symbolic link that leaves the allowed directories")
+                continue
+            try:
+                identity = identify(parts)
+            except OSError as error:
+                scan.refuse(path, f"cannot be read: {error.strerror}")
+                continue
+            yield ArchiveFile(name, path, parts, identity, self._problem(parts, identity))
+
+    def _problem(self, parts: tuple[str, ...], identity: Identity) -> str | None:
+        """Return why a file cannot be opened; its header is read once for each state of the file."""
+        if os.path.exists(f"{parts[0]}.aria2"):
+            return "still being downloaded"
+        known = self._problems.get(identity)
+        if identity in self._problems and not (known and known.startswith("still")):
+            return known
+        modified = max(mtime for *_, mtime in identity) / 1e9
+        problem = self._problems[identity] = find_problem(parts, modified)
+        return problem
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """Return the real paths of the parts of a file: several where it is split into `.zimaa`, `.zimab` and so on."""
+    if not path.endswith(_FIRST_PART):
+        return (path,)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    names = [f"{path[:-2]}{a}{b}" for a in letters for b in letters]
+    count = next((i for i, name in enumerate(names) if not os.path.exists(name)), len(names))
+    return tuple(os.path.realpath(name) for name in names[:count])
+
+
+def _choose(archives: Sequence[ArchiveFile], reference: str | None) -> ArchiveFile | None:
+    """Return the archive that is meant: by path, name, redacted path, or name without its date (the newest)."""
+    if not reference:
+        return archives[0] if len(archives) == 1 else None
+    if os.path.isabs(reference):
+        return next((a for a in archives if os.path.normpath(reference) in {a.path, a.parts[0]}), None)
+    name = _EXTENSION.sub("", reference.strip().removeprefix("..."))
+    for wanted in (lambda a: a.name == name, lambda a: a.name.casefold() == name.casefold()):
+        found = next(filter(wanted, archives), None)
+        if found:
+            return found
+    editions = [
+        a for a in archives if (dated := _DATED.fullmatch(a.name)) and dated["base"].casefold() == name.casefold()
+    ]
+    return max(editions, key=lambda a: a.name, default=None)
+
+
+def _not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors.ArchiveNotFound:
+    names = [archive.shown for archive in archives]
+    details = {"available_archives": names[:_LISTED_IN_ERRORS]}
+    if not names:
+        return errors.ArchiveNotFound(
+            "There is no archive to read.", hint="Put a .zim file into a served directory; it is found at once."
+        )
+    if not reference:
+        return errors.ArchiveNotFound(
+            f"Several archives are served ({len(names)}); name one.",
+            hint=f"Pass zim_file_path, for example {names[0]!r}.",
+            **details,
+        )
+    shown = clean(os.path.basename(reference), 100)
+    close = difflib.get_close_matches(_EXTENSION.sub("", shown), [a.name for a in archives], n=3, cutoff=0.5)
+    hint = f"Did you mean {close[0]!r}?" if close else "Use one of the names in available_archives."
+    return errors.ArchiveNotFound(
+        f"No archive {shown!r} in the served directories.", hint=hint, did_you_mean=close, **details
+    )

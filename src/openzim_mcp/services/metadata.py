@@ -1,0 +1,102 @@
+"""What an archive says of itself, and what is in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.content.text import clean
+
+if TYPE_CHECKING:
+    from openzim_mcp.archive.zim import Archive
+
+_SAMPLE = 5
+_LONGEST_VALUE = 1000
+_LOWER_CASE_TOO = (
+    "Title", "Language", "Creator", "Publisher", "Flavour", "Date", "Name", "Description", "Source", "License", "Tags",
+)  # fmt: skip
+_ILLUSTRATION = re.compile(r"Illustration_(\d+)x(\d+)@(\d+)")
+_COUNTER = re.compile(r"\s*(?P<mime>[^;=]+(?:;[^;=]+=[^;=]+(?==))*)=(?P<count>\d+)(?:;|$)")
+_DESCRIPTIONS = {
+    ("A", False): "articles",
+    ("B", False): "article metadata",
+    ("C", True): "content: articles, images, styles and scripts",
+    ("I", False): "images and other files",
+    ("J", False): "scripts",
+    ("M", True): "metadata",
+    ("M", False): "metadata",
+    ("U", False): "categories",
+    ("V", False): "category lists",
+    ("W", True): "well-known entries such as the main page",
+    ("X", True): "search indexes and title lists",
+    ("X", False): "search indexes",
+    ("-", False): "layout: styles, scripts, favicon",
+}
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A namespace: how many entries it has, what they are, and a few of them, spread evenly."""
+
+    count: int
+    description: str
+    sample: list[str]
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """Everything known of an archive without reading its articles."""
+
+    archive: str
+    metadata: dict[str, str]
+    counts: dict[str, int]
+    main_page: str | None
+    namespaces: dict[str, Namespace]
+    archive_identity: dict[str, str | bool]
+    index_capabilities: dict[str, bool]
+    illustrations: list[str]
+    counter_breakdown: dict[str, int] | None = field(default=None, metadata=OMIT_NONE)
+
+
+def describe(archive: Archive) -> Metadata:
+    """Return the metadata and the namespaces of an archive."""
+    raw = archive.metadata()
+    texts = {key: _text(value) for key, value in raw.items() if not _ILLUSTRATION.fullmatch(key)}
+    return Metadata(
+        archive=f"{archive.name}.zim",
+        metadata=texts | {key.lower(): texts[key] for key in _LOWER_CASE_TOO if key in texts},
+        counts=archive.counts,
+        main_page=archive.main_path,
+        namespaces={clean(letter, 10): _namespace(archive, letter) for letter in archive.namespaces},
+        archive_identity={"uuid": archive.uuid, "is_multipart": archive.is_multipart},
+        index_capabilities={
+            "has_fulltext_index": archive.has_fulltext_index,
+            "has_title_index": archive.has_title_index,
+        },
+        illustrations=["{}x{}@{}".format(*m.groups()) for key in raw if (m := _ILLUSTRATION.fullmatch(key))],
+        counter_breakdown=_counter(texts["Counter"]) if "Counter" in texts else None,
+    )
+
+
+def _text(value: bytes) -> str:
+    try:
+        return clean(value.decode(), _LONGEST_VALUE)
+    except UnicodeDecodeError:
+        return f"({len(value)} bytes that are not text)"
+
+
+def _namespace(archive: Archive, letter: str) -> Namespace:
+    numbers = archive.namespaces[letter]
+    step = max(1, len(numbers) // _SAMPLE)
+    return Namespace(
+        count=len(numbers),
+        description=_DESCRIPTIONS.get((letter, archive.has_new_scheme), "other entries"),
+        sample=[archive.entry_at(number).path for number in numbers[::step][:_SAMPLE]],
+    )
+
+
+def _counter(text: str) -> dict[str, int]:
+    """Read `text/html=5;image/png=2`; a MIME type may have parameters, as in `text/html;raw=true=3`."""
+    return {match["mime"]: int(match["count"]) for match in _COUNTER.finditer(text)}

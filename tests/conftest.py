@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from libzim.writer import Creator, Hint, Item, StringProvider
+
+from openzim_mcp.archive.file import ArchiveFile, identify
+from openzim_mcp.archive.zim import Archive
+from wire import Wire
+
+SHARED = Path(__file__).parent.parent.parent / "shared" / "zims"
+
+
+@pytest.fixture(scope="session")
+def zims() -> Path:
+    """Real archives, sound and damaged, that lie beside the project and not in it."""
+    if not SHARED.is_dir():
+        pytest.skip("the archives of ../shared/zims are not here")
+    return SHARED
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Page(Item):
+    def __init__(self, path: str, title: str, content: str | bytes, mimetype: str) -> None:
+        super().__init__()
+        self.path, self.title, self.content, self.mimetype = path, title, content, mimetype
+
+    def get_path(self) -> str:
+        return self.path
+
+    def get_title(self) -> str:
+        return self.title
+
+    def get_mimetype(self) -> str:
+        return self.mimetype
+
+    def get_contentprovider(self) -> StringProvider:
+        return StringProvider(self.content)
+
+    def get_hints(self) -> dict[Hint, int]:
+        return {Hint.FRONT_ARTICLE: self.mimetype == "text/html"}
+
+
+def write_zim(
+    path: Path,
+    pages: dict[str, str],
+    *,
+    redirects: dict[str, str] | None = None,
+    metadata: dict[str, str | bytes] | None = None,
+    index: bool = True,
+) -> Path:
+    """Write an archive with libzim; the path of a page ends its MIME type if it has an extension."""
+    types = {".png": "image/png", ".css": "text/css", ".txt": "text/plain"}
+    creator = Creator(path).config_indexing(index, "eng").config_nbworkers(1)
+    with creator:
+        if pages:
+            creator.set_mainpath(next(iter(pages)))
+        for name, html in pages.items():
+            mimetype = types.get(Path(name).suffix, "text/html")
+            creator.add_item(Page(name, name.replace("_", " "), html, mimetype))
+        for name, target in (redirects or {}).items():
+            creator.add_redirection(name, name, target, {})
+        for key, value in ({"Title": "Test", "Language": "eng"} | (metadata or {})).items():
+            creator.add_metadata(key, value, "text/plain;charset=utf-8")
+    return path
+
+
+TOWNS = {
+    "Ravenport": "<h1>Ravenport</h1><p>Ravenport is a harbour town.</p>",
+    "Alderwick": "<p>Alderwick lies on a hill.</p>",
+    "Zürich": "<p>Zürich is a city.</p>",
+    "maps/alderwick.png": "not really a picture",
+    "maps/ravenport.png": "not really a picture",
+    "style.css": "body {}",
+}
+
+
+@pytest.fixture(scope="session")
+def town_zim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small sound archive."""
+    target = tmp_path_factory.mktemp("towns") / "towns_en_all_2026-01.zim"
+    return write_zim(target, TOWNS, redirects={"Port": "Ravenport"}, metadata={"Creator": "Nobody"})
+
+
+@pytest.fixture
+def towns(town_zim: Path) -> Archive:
+    """The small archive, open."""
+    return Archive("towns", [str(town_zim)])
+
+
+def archive_file(path: Path, name: str | None = None) -> ArchiveFile:
+    """A file as the library would describe it."""
+    return ArchiveFile(name or path.stem, str(path), (str(path),), identify([str(path)]))
+
+
+@pytest.fixture
+def open_server() -> Iterator[Callable[..., Wire]]:
+    """Start servers over pipes; each is in advanced mode and ended with the test."""
+    started: list[Wire] = []
+
+    def start(*directories: str | Path, **settings: str) -> Wire:
+        wire = Wire("--mode", "advanced", *directories, **settings)
+        started.append(wire)
+        return wire.__enter__()
+
+    yield start
+    for wire in started:
+        if wire.process.poll() is None:
+            wire.__exit__()

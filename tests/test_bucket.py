@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from openzim_mcp.bucket import TokenBucket
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_burst_is_served_at_once_and_then_the_rate_holds() -> None:
+    clock = Clock()
+    bucket = TokenBucket(rate=2, capacity=3, clock=clock)
+
+    assert [bucket.take() for _ in range(4)] == [0, 0, 0, 0.5]
+    clock.now = 0.5
+    assert [bucket.take(), bucket.take()] == [0, 0.5]
+
+
+def test_it_never_holds_more_than_its_capacity() -> None:
+    clock = Clock()
+    bucket = TokenBucket(rate=10, capacity=2, clock=clock)
+
+    clock.now = 1000
+
+    assert [bucket.take() for _ in range(3)] == [0, 0, 0.1]
+
+
+def test_a_cost_above_the_capacity_needs_a_full_bucket_and_is_paid_back() -> None:
+    clock = Clock()
+    bucket = TokenBucket(rate=10, capacity=20, clock=clock)
+
+    assert bucket.take(50) == 0
+    assert bucket.take(1) == 3.1

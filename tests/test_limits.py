@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from openzim_mcp.config import BucketSettings, RateLimitSettings
+from openzim_mcp.errors import OpenZimMcpRateLimitError
+from openzim_mcp.protocol.limits import RateLimiter
+
+
+def charge(limiter: RateLimiter, operation: str, times: int) -> int:
+    """Return how many of the calls were allowed."""
+    allowed = 0
+    for _ in range(times):
+        try:
+            limiter.charge(operation)
+        except OpenZimMcpRateLimitError:
+            continue
+        allowed += 1
+    return allowed
+
+
+def test_all_operations_draw_from_one_bucket() -> None:
+    limiter = RateLimiter(RateLimitSettings(requests_per_second=0.01, burst_size=5))
+
+    assert charge(limiter, "get_metadata", 3) == 3
+    assert charge(limiter, "browse_namespace", 3) == 2
+
+
+def test_an_operation_can_have_a_limit_of_its_own_below_that_of_all() -> None:
+    own = {"browse_namespace": BucketSettings(requests_per_second=0.01, burst_size=1)}
+    limiter = RateLimiter(RateLimitSettings(requests_per_second=0.01, burst_size=10, per_operation_limits=own))
+
+    assert charge(limiter, "browse_namespace", 5) == 1
+    assert charge(limiter, "get_metadata", 10) == 9
+
+
+def test_a_refusal_says_when_to_come_back() -> None:
+    limiter = RateLimiter(RateLimitSettings(requests_per_second=2, burst_size=1))
+    limiter.charge("default")
+
+    with pytest.raises(OpenZimMcpRateLimitError) as caught:
+        limiter.charge("default")
+
+    assert 0 < caught.value.details["retry_after"] <= 0.5
+
+
+def test_it_can_be_switched_off() -> None:
+    assert charge(RateLimiter(RateLimitSettings(enabled=False, burst_size=1)), "default", 100) == 100

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from openzim_mcp import errors
+from openzim_mcp.services import paging
+
+
+def test_a_cursor_carries_the_whole_request() -> None:
+    cursor = paging.encode("zim_browse", "some-uuid", 200, {"namespace": "C", "archive": "Zürich"})
+
+    assert paging.decode(cursor, "zim_browse") == ("some-uuid", 200, {"namespace": "C", "archive": "Zürich"})
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "nonsense",
+        "",
+        "é",
+        "x" * 5000,
+        base64.urlsafe_b64encode(b'["zim_browse","u",-1,{}]').decode(),
+        base64.urlsafe_b64encode(b'["zim_browse","u"]').decode(),
+        base64.urlsafe_b64encode(b"[" * 3000).decode(),
+    ],
+)
+def test_what_is_no_cursor_is_refused_with_a_hint(cursor: str) -> None:
+    with pytest.raises(errors.CursorRefused) as caught:
+        paging.decode(cursor, "zim_browse")
+
+    assert caught.value.hint
+
+
+def test_a_cursor_of_another_tool_is_refused() -> None:
+    with pytest.raises(errors.CursorRefused, match="comes from zim_search"):
+        paging.decode(paging.encode("zim_search", "u", 0, {}), "zim_browse")

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import archive_file
+from openzim_mcp.archive.verify import Verifier
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_verdict_is_kept_by_the_state_of_the_file(zims: Path, town_zim: Path) -> None:
+    verifier = Verifier()
+    sound, damaged = archive_file(town_zim), archive_file(zims / "damaged/bad_checksum.zim")
+    async with verifier.running():
+        assert verifier.verdict(sound) is None
+        first = await verifier.verify(sound, patience=20)
+        await verifier.verify(damaged, patience=20)
+
+        assert await verifier.verify(sound, patience=0) is first
+        assert verifier.verdict(sound) is True
+        assert verifier.verdict(damaged) is False
+
+
+async def test_a_listener_hears_how_far_it_is(town_zim: Path) -> None:
+    verifier = Verifier()
+    heard: list[tuple[int, int]] = []
+
+    async def listen(done: int, total: int) -> None:
+        heard.append((done, total))
+
+    async with verifier.running():
+        await verifier.verify(archive_file(town_zim), patience=20, listener=listen)
+
+    assert heard
+    assert all(done <= total for done, total in heard)
+
+
+async def test_without_patience_it_goes_on_by_itself(zims: Path) -> None:
+    verifier = Verifier()
+    archive = archive_file(zims / "built/dictionary_pub.zim")
+    async with verifier.running():
+        run = await verifier.verify(archive, patience=0)
+        assert not run.done
+
+        assert (await verifier.verify(archive, patience=20)).valid is True
+
+
+async def test_a_file_that_goes_away_is_not_called_damaged(town_zim: Path, tmp_path: Path) -> None:
+    verifier = Verifier()
+    gone = tmp_path / "gone.zim"
+    gone.write_bytes(town_zim.read_bytes())
+    archive = archive_file(gone)
+    gone.unlink()
+    async with verifier.running():
+        run = await verifier.verify(archive, patience=20)
+
+        assert run.done
+        assert verifier.verdict(archive) is None
+
+
+async def test_it_ends_with_the_server(zims: Path) -> None:
+    verifier = Verifier()
+    async with verifier.running():
+        run = await verifier.verify(archive_file(zims / "built/dictionary_pub.zim"), patience=0)
+
+    assert run.done
+    assert run.valid is None
