@@ -225,6 +225,14 @@ async def test_sixty_four_calls_at_once_are_all_answered(sound: ArchiveFile) -> 
         assert len(children(os.getpid())) == 2
 
 
+async def test_the_first_call_waits_for_the_worker_that_is_starting(sound: ArchiveFile) -> None:
+    pool = engine(workers=2)
+    async with pool.running():
+        await title(pool, sound)
+
+        assert len(children(os.getpid())) == 1
+
+
 async def test_a_cancelled_call_stops_its_worker(sound: ArchiveFile) -> None:
     pool = engine()
     async with pool.running():

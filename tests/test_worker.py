@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from conftest import write_zim
 from openzim_mcp import errors
 from openzim_mcp.archive import worker
+from openzim_mcp.archive.channel import pack
 from openzim_mcp.archive.worker import Shelf
 
 PLENTY = 1 << 40
@@ -86,3 +89,25 @@ def test_only_services_can_be_called() -> None:
     reply = worker._serve(Shelf(100, PLENTY), {"function": "os:getcwd", "archive": {}, "arguments": {}})
 
     assert "ValueError: os" in reply["failure"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a pipe in the file system")
+def test_a_worker_without_a_server_ends_a_call_that_hangs_in_libzim(tmp_path: Path) -> None:
+    """A pipe that nobody writes to makes libzim wait for ever, with Python's lock held."""
+    os.mkfifo(tmp_path / "hang.zim")
+    request = {
+        "function": "openzim_mcp.services.metadata:describe",
+        "archive": {"name": "hang", "parts": [str(tmp_path / "hang.zim")]},
+        "arguments": {},
+    }
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "openzim_mcp.archive.worker", "1024", "0.1", str(os.getpid())],
+        input=pack(request),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.returncode == 1
+    assert ended.stdout == pack({"ready": True})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,12 @@ def _serve_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"openzim-mcp {__version__}")
     return parser
+
+
+def help_text() -> str:
+    """Return the help of the command, as wide as a page."""
+    os.environ["COLUMNS"] = "100"
+    return _serve_parser().format_help()
 
 
 def _settings(arguments: Sequence[str]) -> Settings:

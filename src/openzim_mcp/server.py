@@ -89,8 +89,10 @@ async def _announce(backend: Backend) -> None:
     """Tell the log what is served, without making the first client wait for a slow disk."""
     listing = await backend.scan()
     broken = sum(archive.problem is not None for archive in listing.archives)
+    count = len(listing.archives)
+    archives = "1 archive" if count == 1 else f"{count} archives"
     state = f" ({broken} of them cannot be read)" if broken else ""
-    log.info("openzim-mcp %s serves %d archives%s over stdio", __version__, len(listing.archives), state)
+    log.info("openzim-mcp %s serves %s%s over stdio", __version__, archives, state)
 
 
 async def _stop_on_signal(scope: anyio.CancelScope) -> None:

@@ -126,6 +126,7 @@ class Engine:
         self._memory_mib = memory_mib
         self._slots = anyio.CapacityLimiter(workers)
         self._idle: list[_Worker] = []
+        self._hiring = anyio.Lock()
         self._restarts = TokenBucket(_RESTARTS_PER_SECOND, _RESTART_BURST)
 
     @contextlib.asynccontextmanager
@@ -168,7 +169,7 @@ class Engine:
     async def _run(self, archive: ArchiveFile, scope: Scope, request: bytes) -> dict[str, Any]:
         async with self._slots:
             self.quarantine.check(archive, scope)
-            worker = self._take_idle(archive) or await self._start()
+            worker = await self._take(archive)
             try:
                 with anyio.fail_after(self._deadline):
                     reply = await worker.exchange(request)
@@ -241,7 +242,7 @@ class Engine:
 
     async def _warm_up(self) -> None:
         """Have a first worker ready before the first call."""
-        async with self._slots:
+        async with self._hiring:
             with contextlib.suppress(errors.WorkerFailed):
                 self._put_idle(await self._start())
 
@@ -251,6 +252,14 @@ class Engine:
             await anyio.sleep(_IDLE_SECONDS / 2)
             while len(self._idle) > 1 and anyio.current_time() - self._idle[0].idle_since > _IDLE_SECONDS:
                 await self._idle.pop(0).stop()
+
+    async def _take(self, archive: ArchiveFile) -> _Worker:
+        """Return an idle worker, or a new one; not a second one while the first is about to be ready."""
+        worker = self._take_idle(archive)
+        if worker is None:
+            async with self._hiring:
+                worker = self._take_idle(archive) or await self._start()
+        return worker
 
     def _take_idle(self, archive: ArchiveFile) -> _Worker | None:
         """Prefer the worker that read this archive last: it has it open and its clusters cached."""

@@ -30,7 +30,7 @@ except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
 _SERVICES = "openzim_mcp.services."
-_GRACE_SECONDS = 5
+_GRACE_SECONDS = 2
 _SPARE_DESCRIPTORS = 64
 _MOST_DESCRIPTORS = 4096
 

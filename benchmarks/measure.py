@@ -1,0 +1,143 @@
+"""What every benchmark needs: a client without overhead, process accounting, the peer to compare with, the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "RESULTS.md"
+ZIMS = ROOT.parent / "shared" / "zims"
+PEER = ROOT / "benchmarks" / ".peer"
+PEER_VERSION = "3.4.0"
+QUIET = {"OPENZIM_MCP_RATE_LIMIT__ENABLED": "false", "OPENZIM_MCP_LOGGING__LEVEL": "WARNING"}
+OURS = [str(Path(sys.executable).parent / "openzim-mcp")]
+
+
+def peer_command() -> list[str]:
+    """Return the command of openzim-mcp from PyPI, installed into an environment of its own if need be."""
+    command = PEER / "bin" / "openzim-mcp"
+    if not command.exists():
+        candidates = [*map(str, Path.home().glob(".pyenv/versions/3.12*/bin/python")), shutil.which("python3.12")]
+        python = next((found for found in candidates if found), sys.executable)
+        subprocess.run([python, "-m", "venv", PEER], check=True)
+        pip = [PEER / "bin" / "python", "-m", "pip", "install", "--quiet", f"openzim-mcp=={PEER_VERSION}"]
+        subprocess.run(pip, check=True, stderr=subprocess.DEVNULL)
+    return [str(command)]
+
+
+def largest_archive() -> Path:
+    """Return the largest single-file archive at hand."""
+    return max(ZIMS.glob("*/*.zim"), key=lambda path: path.stat().st_size)
+
+
+def _tree(pid: int) -> Iterator[int]:
+    yield pid
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from _tree(int(child))
+    except FileNotFoundError:
+        return
+
+
+@dataclass
+class Server:
+    """A running server and a client on its pipes."""
+
+    process: subprocess.Popen[bytes]
+    started: float
+    calls: int = 0
+
+    @classmethod
+    def start(cls, command: list[str], **settings: str) -> Self:
+        """Start a server."""
+        environment = os.environ | QUIET | {f"OPENZIM_MCP_{name}": value for name, value in settings.items()}
+        started = time.perf_counter()
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment)
+        return cls(process, started)
+
+    def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request and return its answer."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.calls += 1
+        self._send({"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params or {}})
+        while line := self.process.stdout.readline():
+            message: dict[str, Any] = json.loads(line)
+            if message.get("id") == self.calls:
+                return message
+        raise RuntimeError(f"the server ended with {self.process.wait()}")
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def initialize(self) -> float:
+        """Do the handshake and return the milliseconds from the start of the process to its answer."""
+        client = {"name": "benchmark", "version": "1"}
+        self.request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
+        took = (time.perf_counter() - self.started) * 1000
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return took
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool and return its structured or textual result."""
+        answer = self.request("tools/call", {"name": tool, "arguments": arguments})
+        result = answer.get("result", {})
+        if "error" in answer or result.get("isError"):
+            raise RuntimeError(f"{tool} {arguments}: {answer}")
+        return result
+
+    def memory(self) -> float:
+        """Return the resident megabytes of all its processes."""
+        pages = [Path(f"/proc/{pid}/statm").read_text().split()[1] for pid in _tree(self.process.pid)]
+        return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def cpu(self) -> float:
+        """Return the milliseconds of CPU that all its processes have used."""
+        stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in _tree(self.process.pid)]
+        return sum(int(ticks) for stat in stats for ticks in stat[11:15]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+    def stop(self) -> None:
+        """End the server."""
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait(30)
+
+
+def median(values: list[float]) -> float:
+    """Return the middle value."""
+    return statistics.median(values)
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [header, ["---"] + ["--:"] * (len(header) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def report(name: str, command: str, body: str) -> None:
+    """Print a section and put it into RESULTS.md in place of the earlier one."""
+    python = platform.python_version()
+    where = f"{time.strftime('%Y-%m-%d')}, Python {python}, {os.cpu_count()} cores, {platform.system()}"
+    section = f"<!-- {name} -->\n`{command}` ({where})\n\n{body}\n<!-- end {name} -->"
+    text = RESULTS.read_text(encoding="utf-8")
+    pattern = re.compile(rf"<!-- {name} -->.*?<!-- end {name} -->", re.DOTALL)
+    RESULTS.write_text(pattern.sub(lambda _: section, text), encoding="utf-8")
+    print(section)

@@ -1,0 +1,148 @@
+"""Write the generated parts of the docs from the code, or check that they are up to date (`--check`).
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import Client, StdioServerParameters
+
+from openzim_mcp import cli, config, errors
+from openzim_mcp.protocol import limits, tools
+from openzim_mcp.protocol.arguments import schema
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_SERVER = ["-m", "openzim_mcp", "--log-level", "WARNING"]
+_PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _default(value: Any) -> str:
+    if value in (None, (), {}):
+        return "—"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def settings() -> str:
+    """Return a row for each setting."""
+    rows = [
+        [
+            f"`{name}`",
+            _default(field.get_default(call_default_factory=True)),
+            config.accepts(field),
+            field.description or "",
+        ]
+        for name, field in config.variables().items()
+    ]
+    return _table(["variable", "default", "accepts", "what it is"], rows)
+
+
+def tool_list() -> str:
+    """Return a row for each tool."""
+    rows = [
+        [f"`{tool.name}`", tool.description, "simple, advanced" if tool.simple else "advanced"] for tool in tools.TOOLS
+    ]
+    return _table(["tool", "what it does", "mode"], rows)
+
+
+def arguments() -> str:
+    """Return the arguments of each tool, and what a call costs."""
+    parts = []
+    for tool in tools.TOOLS:
+        rows = [
+            [f"`{name}`", _kind(kind), kind["description"]]
+            for name, kind in schema(tool.arguments)["properties"].items()
+        ]
+        cost = limits.COSTS[tool.operation]
+        price = f"A call costs {cost} token{'s' * (cost > 1)} of the rate limit (operation `{tool.operation}`)."
+        parts.append(f"### {tool.name}\n\n{tool.description}\n\n{_table(['argument', 'type', ''], rows)}\n{price}\n")
+    return "\n".join(parts)
+
+
+def _kind(kind: dict[str, Any]) -> str:
+    if "enum" in kind:
+        return " or ".join(f"`{value}`" for value in kind["enum"])
+    bounds = [str(kind[bound]) for bound in ("minimum", "maximum") if bound in kind]
+    return f"{kind['type']} {' to '.join(bounds)}".strip()
+
+
+def error_list() -> str:
+    """Return a row for each kind of error."""
+
+    def kinds(kind: type[errors.OpenZimMcpError]) -> list[type[errors.OpenZimMcpError]]:
+        return [kind, *(below for child in kind.__subclasses__() for below in kinds(child))]
+
+    rows = [
+        [f"`{kind.operation or '(the tool)'}`", f"`{kind.__name__}`", (kind.__doc__ or "").partition("\n")[0]]
+        for kind in kinds(errors.OpenZimMcpError)
+    ]
+    return _table(["operation", "class", "meaning"], rows)
+
+
+def usage() -> str:
+    """Return the help of the command."""
+    return f"```\n{cli.help_text()}```\n"
+
+
+def demo() -> str:
+    """Return calls and what the server answers to them on the handbook."""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("zim_browse", {"namespace": "C", "limit": 2}),
+        ("zim_browse", {"namespce": "C"}),
+    ]
+
+    async def ask() -> str:
+        server = StdioServerParameters(command=sys.executable, args=[*_SERVER, "--mode", "advanced"])
+        async with Client(server) as client:
+            answers = [(await client.call_tool(tool, given)).content[0].text for tool, given in calls]
+        return "\n\n".join(
+            f"> {tool} {json.dumps(given)}\n{answer}" for (tool, given), answer in zip(calls, answers, strict=True)
+        )
+
+    return f"```\n{anyio.run(ask)}\n```\n"
+
+
+GENERATED = {
+    "demo": demo,
+    "settings": settings,
+    "tools": tool_list,
+    "arguments": arguments,
+    "errors": error_list,
+    "usage": usage,
+}
+
+
+def render(text: str) -> str:
+    """Return a page with its generated parts made anew."""
+    return _PART.sub(lambda part: f"{part[1]}{GENERATED[part[2]]()}{part[3]}", text)
+
+
+def main() -> int:
+    """Write the pages, or say which ones are not up to date."""
+    check_only = "--check" in sys.argv
+    stale = False
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        new = render(text)
+        if new != text and check_only:
+            print(f"{page.relative_to(ROOT)} is not up to date: run `make handbook`")
+            stale = True
+        elif new != text:
+            page.write_text(new, encoding="utf-8")
+    return int(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from openzim_mcp.errors import OpenZimMcpValidationError
+from openzim_mcp.protocol.arguments import ArchiveArguments, parse, schema
+
+
+class Sample(ArchiveArguments):
+    query: str
+    limit: int | None = Field(None, ge=1, le=100, description="How many.")
+    budget: int | str | None = None
+
+
+def test_null_and_empty_mean_not_given() -> None:
+    given = parse(Sample, {"query": "x", "limit": None, "zim_file_path": ""})
+
+    assert given == Sample(query="x")
+
+
+def test_a_number_written_as_text_is_a_number() -> None:
+    assert parse(Sample, {"query": "x", "limit": "7"}).limit == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"query": "x", "limit": 0}, "limit: should be greater than or equal to 1, not 0"),
+        (
+            {"query": "x", "limit": "many"},
+            "limit: should be a valid integer, unable to parse string as an integer, not 'many'",
+        ),
+        ({"query": "x", "qurey": 1}, "qurey: unknown argument, did you mean query?"),
+        ({"query": "x", "zzz\u202e\n": 1}, "zzz: unknown argument"),
+        ({}, "query: required, but not given"),
+        (None, "query: required, but not given"),
+        ({"query": ["x"]}, "query: should be a valid string, not ['x']"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_is_accepted(given: dict[str, Any] | None, message: str) -> None:
+    with pytest.raises(OpenZimMcpValidationError) as caught:
+        parse(Sample, given)
+
+    assert caught.value.message == message
+    assert caught.value.hint == "Accepted arguments: zim_file_path, query, limit, budget."
+
+
+def test_the_schema_says_what_matters_and_no_more() -> None:
+    assert schema(Sample) == {
+        "type": "object",
+        "properties": {
+            "zim_file_path": {"description": "Archive name; may be left out if there is only one.", "type": "string"},
+            "query": {"type": "string"},
+            "limit": {"description": "How many.", "type": "integer", "minimum": 1, "maximum": 100},
+            "budget": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }

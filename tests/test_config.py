@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from openzim_mcp import config
+from openzim_mcp.errors import OpenZimMcpConfigurationError
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(config.PREFIX):
+            monkeypatch.delenv(name)
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert config.load().tool_mode == "simple"
+    monkeypatch.setenv("OPENZIM_MCP_TOOL_MODE", "advanced")
+    assert config.load().tool_mode == "advanced"
+    assert config.load(tool_mode="simple").tool_mode == "simple"
+
+
+def test_nested_settings_are_merged_from_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__BURST_SIZE", "7")
+    monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__PER_OPERATION_LIMITS", '{"search": {"burst_size": 3}}')
+    monkeypatch.setenv("OPENZIM_MCP_LOGGING__LEVEL", "error")
+
+    settings = config.load(logging={"level": "debug"})
+
+    assert settings.rate_limit.burst_size == 7
+    assert settings.rate_limit.per_operation_limits["search"].burst_size == 3
+    assert settings.rate_limit.requests_per_second == 10
+    assert settings.logging.level == "DEBUG"
+
+
+def test_lists_are_written_with_commas_and_directories_with_the_separator_of_paths(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENZIM_MCP_CORS_ORIGINS", "https://a.example, https://b.example")
+    monkeypatch.setenv("OPENZIM_MCP_ALLOWED_DIRECTORIES", f"{tmp_path}{os.pathsep}{tmp_path}")
+
+    settings = config.load()
+
+    assert settings.cors_origins == ("https://a.example", "https://b.example")
+    assert settings.allowed_directories == (tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "line"),
+    [
+        ("PORT", "0", "port (OPENZIM_MCP_PORT): '0' is not accepted; give a whole number from 1 to 65535"),
+        ("TOOL_MODE", "both", "tool_mode (OPENZIM_MCP_TOOL_MODE): 'both' is not accepted; give simple or advanced"),
+        (
+            "WATCH_INTERVAL_SECONDS",
+            "61",
+            (
+                "watch_interval_seconds (OPENZIM_MCP_WATCH_INTERVAL_SECONDS): '61' is not accepted; "
+                "give a whole number from 1 to 60"
+            ),
+        ),
+        (
+            "CACHE__TTL_SECONDS",
+            "59",
+            (
+                "cache.ttl_seconds (OPENZIM_MCP_CACHE__TTL_SECONDS): '59' is not accepted; "
+                "give a whole number from 60 to 86400"
+            ),
+        ),
+        (
+            "CONTENT__MAX_CONTENT_LENGTH",
+            "99",
+            (
+                "content.max_content_length (OPENZIM_MCP_CONTENT__MAX_CONTENT_LENGTH): '99' is not accepted; "
+                "give a whole number from 100 up"
+            ),
+        ),
+        (
+            "SUBSCRIPTIONS_ENABLED",
+            "maybe",
+            "subscriptions_enabled (OPENZIM_MCP_SUBSCRIPTIONS_ENABLED): 'maybe' is not accepted; give true or false",
+        ),
+        (
+            "CORS_ORIGINS",
+            "*",
+            "cors_origins (OPENZIM_MCP_CORS_ORIGINS): '*' would allow everyone; name each of the cors origins",
+        ),
+        (
+            "CACHE",
+            "{bad",
+            "cache (OPENZIM_MCP_CACHE='{bad'): not valid JSON; give an object, as in docs/settings.md",
+        ),
+        (
+            "TRANSPORT",
+            "http",
+            "transport (OPENZIM_MCP_TRANSPORT): http is not served by this version; use stdio",
+        ),
+    ],
+)
+def test_a_bad_value_is_one_line_with_the_setting_the_value_and_what_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, line: str
+) -> None:
+    monkeypatch.setenv(f"OPENZIM_MCP_{variable}", value)
+
+    with pytest.raises(OpenZimMcpConfigurationError) as caught:
+        config.load()
+
+    assert caught.value.message == line
+
+
+def test_a_bad_token_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENZIM_MCP_AUTH_TOKEN", "hunter2")
+
+    with pytest.raises(OpenZimMcpConfigurationError) as caught:
+        config.load()
+
+    assert "hunter2" not in caught.value.message
+    monkeypatch.setenv("OPENZIM_MCP_AUTH_TOKEN", "a-token-that-is-long-enough")
+    assert "a-token" not in repr(config.load())
+    assert "a-token" not in config.load().model_dump_json()
+
+
+def test_what_looks_like_a_setting_and_is_none_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENZIM_MCP_TOOLMODE", "advanced")
+    monkeypatch.setenv("OPENZIM_MCP_CACHE__SIZE", "1")
+    monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__PER_OPERATION_LIMITS", "{}")
+    monkeypatch.setenv("OPENZIM_MCP_CACHE__MAX_SIZE", "1")
+
+    assert config.unknown_variables() == [
+        "OPENZIM_MCP_CACHE__SIZE is not a setting; did you mean OPENZIM_MCP_CACHE__MAX_SIZE?",
+        "OPENZIM_MCP_TOOLMODE is not a setting; did you mean OPENZIM_MCP_TOOL_MODE?",
+    ]

@@ -1,0 +1,67 @@
+"""The docs say what is true: their tables are made from the code, and their examples run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import docs as generator
+import pytest
+
+from openzim_mcp import __version__, config
+from openzim_mcp.cli import COMMANDS
+from wire import Wire
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+EXAMPLES = re.findall(r"```call\n(\w+) (.*)\n```", (ROOT / "docs" / "tools.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", generator.PAGES, ids=lambda page: page.name)
+def test_generated_parts_are_up_to_date(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    assert generator.render(text) == text, "run `make handbook`"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Wire]:
+    with Wire("--mode", "advanced") as wire:
+        yield wire
+
+
+@pytest.mark.parametrize(("tool", "arguments"), EXAMPLES)
+def test_the_examples_run(server: Wire, tool: str, arguments: str) -> None:
+    assert server.call(tool, **json.loads(arguments)).get("status") != "error"
+
+
+def test_there_are_examples_of_every_tool() -> None:
+    from openzim_mcp.protocol.tools import TOOLS
+
+    assert {tool for tool, _ in EXAMPLES} == {tool.name for tool in TOOLS}
+
+
+@pytest.mark.parametrize("page", generator.PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([\w./-]+?)(?:#[\w-]*)?\)", page.read_text(encoding="utf-8"))
+
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_setting_and_command_has_its_line() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+    assert [name for name in config.variables() if f"`{name}`" not in text] == []
+    assert [name for name in COMMANDS if name not in text] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
+
+
+def test_the_changelog_speaks_of_this_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    assert "## Unreleased" in text or f"## {__version__}" in text
