@@ -84,7 +84,7 @@ def walk_all(archive: Archive, namespace: str, limit: int) -> list[str]:
     found: list[str] = []
     cursor = None
     while True:
-        step = browse.walk(archive, None if cursor else namespace, cursor, limit)
+        step = browse.walk(archive, namespace, cursor, limit)
         found += paths(step)
         assert step.done is (step.next_cursor is None)
         if step.done:
@@ -121,7 +121,6 @@ def write_big(path: Path) -> None:
 def test_a_cursor_knows_its_namespace_and_refuses_another(towns: Archive) -> None:
     cursor = browse.walk(towns, "C/maps", None, 1).next_cursor
 
-    assert paths(browse.walk(towns, None, cursor, 5)) == ["maps/ravenport.png"]
     assert paths(browse.walk(towns, "maps", cursor, 5)) == ["maps/ravenport.png"]
     with pytest.raises(errors.CursorRefused, match="another namespace"):
         browse.walk(towns, "M", cursor, 5)
@@ -132,4 +131,4 @@ def test_a_cursor_of_another_archive_is_refused(towns: Archive, tmp_path: Path) 
     cursor = browse.walk(towns, "C", None, 1).next_cursor
 
     with pytest.raises(errors.CursorRefused, match="another archive"):
-        browse.walk(other, None, cursor, 5)
+        browse.walk(other, "C", cursor, 5)

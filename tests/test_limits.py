@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.config import BucketSettings, RateLimitSettings
+from openzim_mcp.config import BucketSettings, Operation, RateLimitSettings
 from openzim_mcp.errors import OpenZimMcpRateLimitError
 from openzim_mcp.protocol.limits import RateLimiter
 
 
-def charge(limiter: RateLimiter, operation: str, times: int) -> int:
+def charge(limiter: RateLimiter, operation: Operation, times: int) -> int:
     """Return how many of the calls were allowed."""
     allowed = 0
     for _ in range(times):
@@ -27,7 +27,7 @@ def test_all_operations_draw_from_one_bucket() -> None:
 
 
 def test_an_operation_can_have_a_limit_of_its_own_below_that_of_all() -> None:
-    own = {"browse_namespace": BucketSettings(requests_per_second=0.01, burst_size=1)}
+    own: dict[Operation, BucketSettings] = {"browse_namespace": BucketSettings(requests_per_second=0.01, burst_size=1)}
     limiter = RateLimiter(RateLimitSettings(requests_per_second=0.01, burst_size=10, per_operation_limits=own))
 
     assert charge(limiter, "browse_namespace", 5) == 1

@@ -12,6 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from openzim_mcp.protocol import tools
+from openzim_mcp.services import paging
 from wire import Wire, environment
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "tools.json"
@@ -88,8 +89,20 @@ def test_a_cursor_alone_resumes_even_among_several_archives(open_server: Open, z
 
     assert step["archive"] == "se_coffee.zim"
     assert len(first["entries"]) + len(rest) == 1025
+    assert server.call("zim_browse", cursor=first["next_cursor"], limit=3)["entries"][2]["path"] == rest[2]
     refused = server.call("zim_browse", cursor=first["next_cursor"], zim_file_path="gutenberg_pub")
-    assert refused["operation"] == "invalid_cursor"
+    assert refused["message"] == "This cursor continues a listing of another archive."
+    refused = server.call("zim_browse", cursor=first["next_cursor"], namespace="M")
+    assert refused["message"] == "This cursor continues a listing of another namespace."
+
+
+def test_a_forged_cursor_is_checked_like_any_other_request(server: Wire) -> None:
+    forged = paging.encode("zim_browse", "u", 0, {"namespace": "C", "limit": 10**9, "zim_file_path": ["x"]})
+
+    answer = server.call("zim_browse", cursor=forged)
+
+    assert answer["operation"] == "invalid_arguments"
+    assert answer["arguments"] == ["zim_file_path", "limit"]
 
 
 @pytest.fixture(scope="module")

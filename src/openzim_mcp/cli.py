@@ -13,7 +13,7 @@ from openzim_mcp import __version__
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from openzim_mcp.config import Settings
 
@@ -69,12 +69,33 @@ def _settings(arguments: Sequence[str]) -> Settings:
     return config.load(**given)
 
 
+class _Discreet(logging.Formatter):
+    """Shows directories by their last part, in messages and in tracebacks."""
+
+    def __init__(self, directories: Iterable[str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self._directories = sorted(directories, key=len, reverse=True)
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        for directory in self._directories:
+            line = line.replace(directory, f"...{os.path.basename(directory)}")
+        return line
+
+
+def _log(settings: Settings) -> None:
+    """Write to standard error, and nothing there that should not be in a bug report."""
+    served = [str(path) for path in settings.allowed_directories]
+    handler = logging.StreamHandler(sys.stderr)
+    private = [*map(os.path.abspath, served), *map(os.path.realpath, served), os.path.dirname(__file__), sys.prefix]
+    handler.setFormatter(_Discreet(private))
+    logging.basicConfig(level=settings.logging.level, handlers=[handler])
+
+
 def serve(arguments: Sequence[str]) -> int:
     """Serve archives until the client leaves or a signal comes."""
     settings = _settings(arguments)
-    logging.basicConfig(
-        level=settings.logging.level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    _log(settings)
     # Importing the SDK makes half a million objects that stay; not looking at them for garbage saves a tenth of it.
     gc.disable()
     from openzim_mcp import server  # noqa: PLC0415

@@ -20,6 +20,22 @@ _TOKEN_LENGTH = 16
 _FROZEN = ConfigDict(frozen=True, extra="ignore")
 
 
+Operation = Literal[
+    "search",
+    "find_entry_by_title",
+    "suggestions",
+    "get_entry",
+    "get_zim_entries",
+    "get_binary_entry",
+    "get_structure",
+    "browse_namespace",
+    "get_metadata",
+    "get_related_articles",
+    "default",
+]
+"""What a call is charged as."""
+
+
 class CacheSettings(BaseModel):
     """Answers that are kept, in the server's memory."""
 
@@ -53,7 +69,7 @@ class RateLimitSettings(BucketSettings):
     """The bucket that every call draws from, and further ones for single operations."""
 
     enabled: bool = Field(True, description="limit calls")
-    per_operation_limits: dict[str, BucketSettings] = Field(
+    per_operation_limits: dict[Operation, BucketSettings] = Field(
         default_factory=dict, description="further buckets by operation, as JSON"
     )
 

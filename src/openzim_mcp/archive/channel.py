@@ -11,6 +11,8 @@ import struct
 from typing import Any
 
 LENGTH = struct.Struct(">I")
+LARGEST = 64 << 20
+"""Bytes of a frame at most: what a worker sends must never fill the server's memory."""
 OMIT_NONE = {"omit_none": True}
 """Metadata of a dataclass field that is left out of a reply while it is None."""
 

@@ -19,7 +19,7 @@ import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import LENGTH, pack
+from openzim_mcp.archive.channel import LARGEST, LENGTH, pack
 from openzim_mcp.archive.file import identify
 from openzim_mcp.archive.quarantine import SCOPE_ATTRIBUTE, Quarantine, Scope
 from openzim_mcp.bucket import TokenBucket
@@ -103,8 +103,10 @@ class _Worker:
 
     async def _receive(self) -> dict[str, Any]:
         try:
-            head = await self._output.receive_exactly(LENGTH.size)
-            reply: dict[str, Any] = json.loads(await self._output.receive_exactly(LENGTH.unpack(head)[0]))
+            (size,) = LENGTH.unpack(await self._output.receive_exactly(LENGTH.size))
+            if size > LARGEST:
+                raise errors.OpenZimMcpArchiveError(f"The answer is too large ({size} bytes).", hint="Ask for less.")
+            reply: dict[str, Any] = json.loads(await self._output.receive_exactly(size))
         except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
             raise _Gone(await self._process.wait()) from None
         return reply

@@ -80,12 +80,17 @@ class Backend:
         """Return all archives that are there now."""
         return await to_thread.run_sync(self.library.scan)
 
+    async def run(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
+        """Run a service function on an archive in a worker."""
+        answer: Payload = await self.engine.call(function, archive, **arguments)
+        return answer
+
     async def ask(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
         """Run a service function on an archive in a worker, or return the answer that it gave before."""
         name = f"{function.__module__}.{function.__qualname__}"
         key = json.dumps([name, archive.name, archive.identity, arguments], sort_keys=True)
         answer = self.answers.get(key)
         if answer is None:
-            answer = await self.engine.call(function, archive, **arguments)
+            answer = await self.run(function, archive, **arguments)
             self.answers.keep(key, answer)
         return answer

@@ -9,14 +9,22 @@ from openzim_mcp.bucket import TokenBucket
 from openzim_mcp.errors import OpenZimMcpRateLimitError
 
 if TYPE_CHECKING:
-    from openzim_mcp.config import RateLimitSettings
+    from openzim_mcp.config import Operation, RateLimitSettings
 
-COSTS = {
+COSTS: dict[Operation, int] = {
+    "search": 2,
+    "find_entry_by_title": 2,
+    "suggestions": 1,
+    "get_entry": 1,
+    "get_zim_entries": 1,
+    "get_binary_entry": 3,
+    "get_structure": 1,
     "browse_namespace": 1,
     "get_metadata": 1,
+    "get_related_articles": 2,
     "default": 1,
 }
-"""Tokens of one call, by operation; what is not listed costs as much as `default`."""
+"""Tokens of one call, by operation; `get_zim_entries` is for each entry."""
 
 
 class RateLimiter:
@@ -30,11 +38,11 @@ class RateLimiter:
             for operation, limit in settings.per_operation_limits.items()
         }
 
-    def charge(self, operation: str) -> None:
+    def charge(self, operation: Operation) -> None:
         """Take the cost of an operation, or raise an error that says when to come back."""
         if not self._enabled:
             return
-        cost = COSTS.get(operation, COSTS["default"])
+        cost = COSTS[operation]
         buckets = [self._all, *filter(None, [self._of.get(operation)])]
         wait = max(bucket.wait(cost) for bucket in buckets)
         if wait:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
+    from openzim_mcp.config import Operation
     from openzim_mcp.protocol.backend import Backend, Payload
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Tool:
     title: str
     description: str
     arguments: type[Arguments]
-    operation: str
+    operation: Operation
     run: Callable[[Call, Any], Awaitable[Payload]]
     simple: bool = False
 
@@ -92,14 +93,15 @@ class BrowseArguments(ArchiveArguments):
 
 
 async def _zim_browse(call: Call, given: BrowseArguments) -> Payload:
-    if given.cursor is None and given.mode == "page":
-        archive = await call.backend.find(given.zim_file_path)
-        limit = given.limit or 50
-        return await call.backend.ask(browse.page, archive, namespace=given.namespace, offset=given.offset, limit=limit)
-    request = paging.decode(given.cursor, browse.TOOL)[2] if given.cursor else {}
-    archive = await call.backend.find(given.zim_file_path or request.get("archive"))
-    limit = given.limit or request.get("limit") or 200
-    return await call.backend.ask(browse.walk, archive, namespace=given.namespace, cursor=given.cursor, limit=limit)
+    if given.cursor:
+        continued = paging.decode(given.cursor, browse.TOOL)[2]
+        given = parse(BrowseArguments, continued | given.model_dump(exclude_unset=True))
+    archive = await call.backend.find(given.zim_file_path)
+    if given.cursor or given.mode == "walk":
+        rest = {"cursor": given.cursor, "limit": given.limit or 200}
+        return await call.backend.run(browse.walk, archive, namespace=given.namespace, **rest)
+    rest = {"offset": given.offset, "limit": given.limit or 50}
+    return await call.backend.run(browse.page, archive, namespace=given.namespace, **rest)
 
 
 async def _zim_metadata(call: Call, given: ArchiveArguments) -> Payload:

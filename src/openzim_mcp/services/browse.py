@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import OMIT_NONE
 from openzim_mcp.content.text import clean
 from openzim_mcp.services import paging
 
@@ -39,9 +38,9 @@ class Walk:
     archive: str
     namespace: str
     entries: list[Entry]
+    total: int
     next_cursor: str | None
     done: bool
-    total: int | None = field(default=None, metadata=OMIT_NONE)
 
 
 def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
@@ -59,27 +58,24 @@ def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
     )
 
 
-def walk(archive: Archive, namespace: str | None, cursor: str | None, limit: int) -> Walk:
+def walk(archive: Archive, namespace: str, cursor: str | None, limit: int) -> Walk:
     """Return the next `limit` entries of a namespace; following the cursor visits each exactly once."""
+    name, numbers = _find(archive, namespace)
     start = 0
     if cursor is not None:
         uuid, start, request = paging.decode(cursor, TOOL)
         paging.require_same(uuid, archive.uuid, "archive")
-        name, numbers = _find(archive, str(request.get("namespace")))
-        if namespace is not None:
-            paging.require_same(name, _find(archive, namespace)[0], "namespace")
-    else:
-        name, numbers = _find(archive, namespace or "")
-    chosen = numbers[start : start + limit]
-    done = start + limit >= len(numbers)
-    request = {"namespace": name, "archive": archive.name, "limit": limit}
+        paging.require_same(request.get("namespace"), name, "namespace")
+    stop = start + limit
+    done = stop >= len(numbers)
+    request = {"zim_file_path": archive.name, "namespace": name, "limit": limit}
     return Walk(
         archive=f"{archive.name}.zim",
         namespace=name,
-        entries=[archive.entry_at(number) for number in chosen],
-        next_cursor=None if done else paging.encode(TOOL, archive.uuid, start + limit, request),
+        entries=[archive.entry_at(number) for number in numbers[start:stop]],
+        total=len(numbers),
+        next_cursor=None if done else paging.encode(TOOL, archive.uuid, stop, request),
         done=done,
-        total=len(numbers) if cursor is None else None,
     )
 
 

@@ -40,9 +40,9 @@ def decode(cursor: str, tool: str) -> tuple[str, int, dict[str, Any]]:
     return uuid, position, request
 
 
-def require_same(cursor_value: object, given: object, what: str) -> None:
+def require_same(in_cursor: object, given: object, what: str) -> None:
     """Refuse a cursor that continues something else than the call asks for."""
-    if given is not None and given != cursor_value:
+    if given != in_cursor:
         raise errors.CursorRefused(
             f"This cursor continues a listing of another {what}.",
             hint=f"Pass the cursor alone, or with the same {what}; leave it out to start anew.",
