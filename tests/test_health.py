@@ -123,6 +123,16 @@ def test_one_archive_is_verified(open_server: Open, zims: Path, name: str, expec
     assert report["path"].startswith("...")
 
 
+def test_a_closed_index_is_shown_in_the_list_of_archives(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "damaged/index_bytes_segfault_suggest.zim")
+
+    server.call("zim_health", zim_file_path="index_bytes_segfault_suggest")
+    (row,) = server.call("zim_health")["loaded_archives"]
+
+    assert row["status"] == "no_search"
+    assert row["reason"] == "the search index is closed: it crashed the reader (SIGSEGV)"
+
+
 def test_metadata_shows_the_verdict_of_an_earlier_verification(open_server: Open, zims: Path) -> None:
     server = open_server(zims / "damaged/bad_checksum.zim")
 

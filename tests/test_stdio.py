@@ -32,6 +32,13 @@ def served(town_zim: Path) -> Wire:
     return wire
 
 
+def start_endless_call(wire: Wire) -> None:
+    for pid in wire.workers:
+        os.kill(pid, signal.SIGSTOP)
+    wire.start_call("zim_browse", namespace="C")
+    time.sleep(0.2)
+
+
 def test_the_end_of_input_ends_everything(served: Wire) -> None:
     workers = served.workers
 
@@ -46,10 +53,7 @@ def test_a_signal_ends_everything_while_the_client_is_silent(
 ) -> None:
     workers = served.workers
     if busy:
-        for pid in workers:
-            os.kill(pid, signal.SIGSTOP)
-        served.start_call("zim_metadata", zim_file_path="towns_en_all")
-        time.sleep(0.2)
+        start_endless_call(served)
 
     served.process.send_signal(asked)
 
@@ -64,10 +68,7 @@ def test_a_signal_ends_everything_while_the_client_is_silent(
 def test_the_death_of_the_server_ends_its_workers(served: Wire, *, busy: bool) -> None:
     workers = served.workers
     if busy:
-        for pid in workers:
-            os.kill(pid, signal.SIGSTOP)
-        served.start_call("zim_metadata", zim_file_path="towns_en_all")
-        time.sleep(0.2)
+        start_endless_call(served)
 
     served.process.kill()
 

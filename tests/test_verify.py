@@ -56,7 +56,8 @@ async def test_a_file_that_goes_away_is_not_called_damaged(town_zim: Path, tmp_p
     async with verifier.running():
         run = await verifier.verify(archive, patience=20)
 
-        assert run.done
+        assert (run.done, run.valid) == (True, None)
+        assert run.problem == "cannot be read to its end: No such file or directory"
         assert verifier.verdict(archive) is None
 
 

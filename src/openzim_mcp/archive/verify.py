@@ -28,11 +28,15 @@ class _Stopped(Exception):
 
 @dataclass
 class Verification:
-    """One run over one state of a file: `valid` is None until it is `done`, or where the file has no checksum."""
+    """One run over one state of a file.
+
+    `valid` is None until it is `done`, and where the file has no checksum or, as `problem` then says, cannot be read.
+    """
 
     bytes_done: int = 0
     bytes_total: int = 0
     valid: bool | None = None
+    problem: str | None = None
     done: bool = False
     finished: anyio.Event = field(default_factory=anyio.Event)
 
@@ -93,9 +97,10 @@ class Verifier:
             )
         except NotAZim:
             run.valid = False
-        except OSError:
-            # The file went away; what comes back under its name is verified anew.
+        except OSError as error:
+            # A disk may recover, a file come back: the next one who asks has it verified anew.
             self._known.pop(archive.identity, None)
+            run.problem = f"cannot be read to its end: {error.strerror or 'input/output error'}"
         finally:
             run.done = True
             run.finished.set()

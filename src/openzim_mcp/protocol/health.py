@@ -28,7 +28,7 @@ async def server_report(backend: Backend) -> Payload:
     return {
         "health": _health(backend, listing, reasons),
         "configuration": _configuration(backend),
-        "loaded_archives": [_row(archive, reasons[archive.identity]) for archive in listing.archives],
+        "loaded_archives": [_row(backend, archive, reasons[archive.identity]) for archive in listing.archives],
     }
 
 
@@ -77,6 +77,8 @@ def _verdict(problem: str | None, run: Verification | None) -> Payload:
     if run and not run.done:
         state = f"{run.progress:.0%} of the checksum computed; ask again for the verdict"
         return {"is_valid": False if problem else None, "verification": state}
+    if run and run.problem:
+        return {"is_valid": False, "verification": run.problem}
     if run and run.valid is False:
         return {"is_valid": False, "verification": "the checksum does not match: the file is damaged"}
     if problem:
@@ -175,7 +177,7 @@ def _configuration(backend: Backend) -> Payload:
     }
 
 
-def _row(archive: ArchiveFile, reason: str | None) -> dict[str, Any]:
+def _row(backend: Backend, archive: ArchiveFile, reason: str | None) -> dict[str, Any]:
     row = {
         "name": archive.shown,
         "path": archive.redacted,
@@ -183,6 +185,9 @@ def _row(archive: ArchiveFile, reason: str | None) -> dict[str, Any]:
         "modified": _time(archive.modified),
         "status": "unusable" if reason else "ok",
     }
+    index = backend.engine.quarantine.of(archive).get("index")
+    if index and not reason:
+        return row | {"status": "no_search", "reason": f"the search index is closed: {index.reason}"}
     return row | {"reason": reason} if reason else row
 
 

@@ -92,6 +92,14 @@ class BrowseArguments(ArchiveArguments):
         return self
 
 
+class HealthArguments(ArchiveArguments):
+    """What `zim_health` takes."""
+
+    zim_file_path: str | None = Field(
+        None, max_length=1000, description="Archive to verify; left out: the whole server."
+    )
+
+
 async def _zim_browse(call: Call, given: BrowseArguments) -> Payload:
     if given.cursor:
         continued = paging.decode(given.cursor, browse.TOOL)[2]
@@ -110,19 +118,11 @@ async def _zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
     return await call.backend.ask(metadata.describe, archive) | {"verification": verdict}
 
 
-async def _zim_health(call: Call, given: ArchiveArguments) -> Payload:
+async def _zim_health(call: Call, given: HealthArguments) -> Payload:
     if given.zim_file_path is None:
         return await health.server_report(call.backend)
     archive = await call.backend.find(given.zim_file_path)
     return await health.archive_report(call.backend, archive, call.listener)
-
-
-class HealthArguments(ArchiveArguments):
-    """What `zim_health` takes."""
-
-    zim_file_path: str | None = Field(
-        None, max_length=1000, description="Archive to verify; left out: the whole server."
-    )
 
 
 TOOLS = (
