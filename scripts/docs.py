@@ -65,15 +65,23 @@ def arguments() -> str:
             [f"`{name}`", _kind(kind), kind["description"]]
             for name, kind in schema(tool.arguments)["properties"].items()
         ]
-        cost = limits.COSTS[tool.operation]
-        price = f"A call costs {cost} token{'s' * (cost > 1)} of the rate limit (operation `{tool.operation}`)."
+        price = _price(tool)
         parts.append(f"### {tool.name}\n\n{tool.description}\n\n{_table(['argument', 'type', ''], rows)}\n{price}\n")
     return "\n".join(parts)
+
+
+def _price(tool: tools.Tool) -> str:
+    if not isinstance(tool.operation, str):
+        return "What a call costs of the rate limit depends on what it asks for."
+    cost = limits.COSTS[tool.operation]
+    return f"A call costs {cost} token{'s' * (cost > 1)} of the rate limit (operation `{tool.operation}`)."
 
 
 def _kind(kind: dict[str, Any]) -> str:
     if "enum" in kind:
         return " or ".join(f"`{value}`" for value in kind["enum"])
+    if "anyOf" in kind:
+        return " or ".join(alternative["type"] for alternative in kind["anyOf"])
     bounds = [str(kind[bound]) for bound in ("minimum", "maximum") if bound in kind]
     return f"{kind['type']} {' to '.join(bounds)}".strip()
 
@@ -114,7 +122,13 @@ def demo() -> str:
     return f"```\n{anyio.run(ask)}\n```\n"
 
 
+def costs() -> str:
+    """Return what each operation costs."""
+    return _table(["operation", "tokens"], [[f"`{name}`", str(cost)] for name, cost in limits.COSTS.items()])
+
+
 GENERATED = {
+    "costs": costs,
     "demo": demo,
     "settings": settings,
     "tools": tool_list,

@@ -28,7 +28,8 @@ OWNERS = {
     "libzim": {"archive/zim.py"},
     "mcp": {"server.py", "protocol/tools.py"},
     "mcp_types": {"server.py", "protocol/tools.py"},
-    "pydantic": {"config.py", "protocol/arguments.py", "protocol/tools.py"},
+    "pydantic": {"config.py", "protocol/arguments.py", "protocol/retrieval.py", "protocol/tools.py"},
+    "selectolax": {"content/blocks.py", "content/html.py", "content/inline.py", "content/tables.py"},
     "pydantic_settings": {"config.py"},
     "cachetools": {"protocol/backend.py"},
     "anyio": {
@@ -37,6 +38,7 @@ OWNERS = {
         "archive/verify.py",
         "protocol/backend.py",
         "protocol/health.py",
+        "protocol/retrieval.py",
         "protocol/stdio.py",
     },
 }

@@ -34,7 +34,9 @@ def server() -> Iterator[Wire]:
 
 @pytest.mark.parametrize(("tool", "arguments"), EXAMPLES)
 def test_the_examples_run(server: Wire, tool: str, arguments: str) -> None:
-    assert server.call(tool, **json.loads(arguments)).get("status") != "error"
+    result = server.request("tools/call", {"name": tool, "arguments": json.loads(arguments)})
+
+    assert not result.get("isError")
 
 
 def test_there_are_examples_of_every_tool() -> None:

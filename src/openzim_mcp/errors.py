@@ -5,12 +5,18 @@ OpenZimMcpError
 ├── OpenZimMcpValidationError      an argument is wrong
 │   ├── ArchiveNotFound            no such archive, or several and none named
 │   ├── CursorRefused              a cursor that does not belong to this call
-│   └── NamespaceNotFound          the archive has no such namespace or folder
+│   ├── EntryNotFound              the archive has no such entry
+│   ├── InvalidPathCombination     a call that asks for several things at once, or for none
+│   ├── NamespaceNotFound          the archive has no such namespace or folder
+│   ├── OutOfRange                 an offset beyond the end
+│   └── SectionNotFound            the article has no such section
 ├── OpenZimMcpArchiveError         an archive cannot be read
 │   ├── ArchiveUnusable            the file is not a sound, complete ZIM file
 │   ├── ArchiveChanged             the file was replaced during the call
 │   ├── ArchiveQuarantined         it made the reader crash or hang, and its file has not changed since
+│   ├── EntryTooLarge              an entry is larger than may be sent
 │   ├── OutOfMemory                reading it takes more memory than a worker may have
+│   ├── RedirectLoop               an entry redirects in a circle, or more than ten times
 │   └── WorkerFailed               the process that reads archives cannot be started or kept
 └── OpenZimMcpRateLimitError       too many calls
 
@@ -67,6 +73,30 @@ class CursorRefused(OpenZimMcpValidationError):
     operation = "invalid_cursor"
 
 
+class EntryNotFound(OpenZimMcpValidationError):
+    """The archive has no entry of that path or title."""
+
+    operation = "entry_not_found"
+
+
+class InvalidPathCombination(OpenZimMcpValidationError):
+    """The call asks for several things at once, or for none."""
+
+    operation = "invalid_path_combination"
+
+
+class OutOfRange(OpenZimMcpValidationError):
+    """The offset lies beyond the end of the text."""
+
+    operation = "offset_out_of_range"
+
+
+class SectionNotFound(OpenZimMcpValidationError):
+    """The article has no such section."""
+
+    operation = "section_not_found"
+
+
 class NamespaceNotFound(OpenZimMcpValidationError):
     """The archive has no such namespace or folder."""
 
@@ -93,6 +123,18 @@ class ArchiveQuarantined(OpenZimMcpArchiveError):
     """The archive, or its index, made the reader crash or hang and stays closed until its file changes."""
 
     operation = "archive_quarantined"
+
+
+class EntryTooLarge(OpenZimMcpArchiveError):
+    """The entry is larger than may be sent."""
+
+    operation = "entry_too_large"
+
+
+class RedirectLoop(OpenZimMcpArchiveError):
+    """The entry redirects in a circle, or more than ten times."""
+
+    operation = "redirect_loop"
 
 
 class OutOfMemory(OpenZimMcpArchiveError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,11 +18,12 @@ from openzim_mcp.archive.file import RawFile
 from openzim_mcp.content.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from libzim.reader import Entry as ZimEntry
 
 MAX_REDIRECTS = 10
+_serials = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,22 @@ class Entry:
     error: str | None = field(default=None, metadata=OMIT_NONE)
 
 
+@dataclass(frozen=True)
+class Item:
+    """What an entry holds, but not the content itself."""
+
+    path: str
+    title: str
+    mime_type: str
+    size: int
+
+
 class Archive:
     """An open archive, addressed by the number or the path of its entries."""
 
     def __init__(self, name: str, parts: Sequence[str]) -> None:
         self.name = name
+        self.serial = next(_serials)
         self._parts = parts
         with self._translated():
             self._zim = ZimArchive(parts[0])
@@ -170,6 +183,63 @@ class Archive:
                 return Entry(path, title, target.get_item().mimetype, redirect_to=target.path)
         except errors.ArchiveUnusable:
             return Entry(path, title, None, error="this entry is damaged, or redirects in a circle or to nothing")
+
+    def find(self, path: str) -> Item | None:
+        """Return the item at a path, redirects followed, or None; old archives find `C/x` and `x` as `A/x`."""
+        for spelling in self._namespaced(path):
+            with self._translated():
+                if self._zim.has_entry_by_path(spelling):
+                    return self._item(self._zim.get_entry_by_path(spelling))
+        return None
+
+    def _namespaced(self, path: str) -> list[str]:
+        if self.has_new_scheme:
+            return [path]
+        return [path, f"A/{path.removeprefix('C/')}"]
+
+    def _item(self, entry: ZimEntry) -> Item:
+        try:
+            target = _target(entry)
+        except ValueError as error:
+            raise errors.RedirectLoop(
+                f"{entry.path!r} in {self.name!r} redirects in a circle, or more than {MAX_REDIRECTS} times.",
+                hint="The archive was made so; look for the article by another name.",
+            ) from error
+        item = target.get_item()
+        return Item(target.path, clean(target.title, 500), item.mimetype.partition(";")[0].strip().lower(), item.size)
+
+    def read(self, path: str) -> bytes:
+        """Return the content at the path of an `Item`."""
+        with self._translated():
+            return bytes(self._zim.get_entry_by_path(path).get_item().content)
+
+    def titled(self, title: str) -> Item | None:
+        """Return the item of exactly that title."""
+        with self._translated():
+            if not self._zim.has_entry_by_title(title):
+                return None
+            return self._item(self._zim.get_entry_by_title(title))
+
+    def suggest(self, text: str, limit: int) -> list[Item]:
+        """Return items whose titles begin like the text. Asks an index."""
+        with self._translated():
+            return self._items(SuggestionSearcher(self._zim).suggest(text).getResults(0, limit))
+
+    def search(self, text: str, limit: int) -> list[Item]:
+        """Return items that contain all the words. Asks an index."""
+        if not self.has_fulltext_index:
+            return []
+        with self._translated():
+            return self._items(Searcher(self._zim).search(Query().set_query(text)).getResults(0, limit))
+
+    def _items(self, paths: Iterable[str]) -> list[Item]:
+        found = []
+        for path in paths:
+            with contextlib.suppress(errors.OpenZimMcpArchiveError):
+                item = self.find(path)
+                if item:
+                    found.append(item)
+        return found
 
     def try_indexes(self, words: Sequence[str]) -> None:
         """Ask each index for some words, so that a damaged one fails here and now."""

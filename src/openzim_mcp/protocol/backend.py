@@ -25,6 +25,20 @@ if TYPE_CHECKING:
 Payload = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Markdown:
+    """A result that is read as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A result that clients can also show."""
+
+    payload: Payload
+
+
 class Answers:
     """Answers of the workers, kept by the state of the archive's file, so that none outlives it."""
 

@@ -38,11 +38,11 @@ class RateLimiter:
             for operation, limit in settings.per_operation_limits.items()
         }
 
-    def charge(self, operation: Operation) -> None:
+    def charge(self, operation: Operation, times: int = 1) -> None:
         """Take the cost of an operation, or raise an error that says when to come back."""
         if not self._enabled:
             return
-        cost = COSTS[operation]
+        cost = COSTS[operation] * times
         buckets = [self._all, *filter(None, [self._of.get(operation)])]
         wait = max(bucket.wait(cost) for bucket in buckets)
         if wait:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import mcp_types as types
 from mcp import MCPError
@@ -13,9 +13,11 @@ from pydantic import Field, model_validator
 
 from openzim_mcp import errors
 from openzim_mcp.content.text import clean
-from openzim_mcp.protocol import health
+from openzim_mcp.protocol import health, retrieval
 from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, parse, schema
-from openzim_mcp.services import browse, metadata, paging
+from openzim_mcp.protocol.backend import Markdown, Picture
+from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
+from openzim_mcp.services import browse, links, metadata, paging
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,6 +32,9 @@ log = logging.getLogger(__name__)
 _READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
+
+
+_Cursored = TypeVar("_Cursored", bound=Arguments)
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,8 @@ class Tool:
     title: str
     description: str
     arguments: type[Arguments]
-    operation: Operation
-    run: Callable[[Call, Any], Awaitable[Payload]]
+    operation: Operation | Callable[[Any], Operation]
+    run: Callable[[Call, Any], Awaitable[Payload | Markdown | Picture]]
     simple: bool = False
 
     def to_wire(self) -> types.Tool:
@@ -92,6 +97,26 @@ class BrowseArguments(ArchiveArguments):
         return self
 
 
+class LinksArguments(ArchiveArguments):
+    """What `zim_links` takes."""
+
+    entry_path: str | None = Field(None, max_length=70_000, description="Path or title of the article.")
+    direction: Literal["outbound", "related"] = Field(
+        "outbound", description="outbound: every link; related: the articles that belong with it."
+    )
+    cursor: str | None = Field(None, description="next_cursor of the previous call; enough by itself.")
+    limit: int | None = Field(None, ge=1, le=500, description="Links per call (default: outbound 100, related 20).")
+    offset: int = Field(0, ge=0, le=2**32, description="Links to skip.")
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> LinksArguments:
+        if self.cursor and self.offset:
+            raise ValueError("cursor and offset exclude each other: a cursor knows where to go on")
+        if not self.cursor and not self.entry_path:
+            raise ValueError("entry_path: required, but not given")
+        return self
+
+
 class HealthArguments(ArchiveArguments):
     """What `zim_health` takes."""
 
@@ -101,15 +126,30 @@ class HealthArguments(ArchiveArguments):
 
 
 async def _zim_browse(call: Call, given: BrowseArguments) -> Payload:
-    if given.cursor:
-        continued = paging.decode(given.cursor, browse.TOOL)[2]
-        given = parse(BrowseArguments, continued | given.model_dump(exclude_unset=True))
+    given = _continued(BrowseArguments, browse.TOOL, given)
     archive = await call.backend.find(given.zim_file_path)
     if given.cursor or given.mode == "walk":
         rest = {"cursor": given.cursor, "limit": given.limit or 200}
         return await call.backend.run(browse.walk, archive, namespace=given.namespace, **rest)
     rest = {"offset": given.offset, "limit": given.limit or 50}
     return await call.backend.run(browse.page, archive, namespace=given.namespace, **rest)
+
+
+async def _zim_links(call: Call, given: LinksArguments) -> Payload:
+    given = _continued(LinksArguments, links.TOOL, given)
+    archive = await call.backend.find(given.zim_file_path)
+    function = links.related if given.direction == "related" else links.outbound
+    limit = given.limit or (20 if given.direction == "related" else 100)
+    page = {"limit": limit, "offset": given.offset, "cursor": given.cursor}
+    return await retrieval.read(call.backend, archive, given.entry_path or "", function, **page)
+
+
+def _continued(model: type[_Cursored], tool: str, given: _Cursored) -> _Cursored:
+    """Complete a call that passes a cursor with the request that the cursor carries."""
+    cursor = given.model_dump(exclude_unset=True).get("cursor")
+    if not cursor:
+        return given
+    return parse(model, paging.decode(cursor, tool)[2] | given.model_dump(exclude_unset=True))
 
 
 async def _zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
@@ -127,6 +167,22 @@ async def _zim_health(call: Call, given: HealthArguments) -> Payload:
 
 TOOLS = (
     Tool(
+        "zim_get",
+        "Read an entry",
+        "Read an article by path, title or URL as Markdown; or its summary or outline, several entries, a file.",
+        GetArguments,
+        retrieval.operation_of,
+        retrieval.zim_get,
+    ),
+    Tool(
+        "zim_get_section",
+        "Read a section",
+        "Read one section of an article, with its subsections and the names of its neighbours.",
+        SectionArguments,
+        "default",
+        retrieval.zim_get_section,
+    ),
+    Tool(
         "zim_browse",
         "Browse an archive",
         "List the entries of an archive by namespace or folder, in order of their paths.",
@@ -141,6 +197,14 @@ TOOLS = (
         ArchiveArguments,
         "get_metadata",
         _zim_metadata,
+    ),
+    Tool(
+        "zim_links",
+        "Links of an article",
+        "The links of an article and where they lead, or the articles that are related to it.",
+        LinksArguments,
+        lambda given: "get_related_articles" if given.direction == "related" else "default",
+        _zim_links,
     ),
     Tool(
         "zim_health",
@@ -169,7 +233,9 @@ async def call_tool(
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {clean(params.name, 100)}. There are: {', '.join(known)}.")
     try:
         given = parse(tool.arguments, params.arguments)
-        backend.limiter.charge(tool.operation)
+        backend.limiter.charge(
+            tool.operation if isinstance(tool.operation, str) else tool.operation(given), retrieval.times(given)
+        )
         return _result(await tool.run(Call(backend, context), given))
     except errors.OpenZimMcpError as error:
         return _result(error.payload(tool.name), is_error=True)
@@ -179,7 +245,13 @@ async def call_tool(
         return _result(failed.payload(tool.name), is_error=True)
 
 
-def _result(payload: Payload, *, is_error: bool = False) -> types.CallToolResult:
+def _result(payload: Payload | Markdown | Picture, *, is_error: bool = False) -> types.CallToolResult:
+    if isinstance(payload, Markdown):
+        return types.CallToolResult(content=[types.TextContent(type="text", text=payload.text)])
+    if isinstance(payload, Picture):
+        result = _result(payload.payload)
+        picture = types.ImageContent(type="image", data=payload.payload["data"], mime_type=payload.payload["mime_type"])
+        return result.model_copy(update={"content": [*result.content, picture]})
     text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)], structured_content=payload, is_error=is_error

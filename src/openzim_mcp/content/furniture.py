@@ -1,0 +1,89 @@
+"""What on a page is not the article: by tag, class, id and style."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+SKIPPED_TAGS = frozenset(
+    "script style head link meta template noscript iframe object embed canvas svg select option datalist input "
+    "textarea button nav footer dialog map area param source track progress meter title base colgroup col rp "
+    "devdocs-navbar".split()
+)
+SKIPPED_IDS = frozenset(
+    "toc catlinks siteSub contentSub jump-to-nav footer mw-navigation mw-head mw-panel p-lang-btn vector-toc "
+    "siteNotice coordinates mw-data-after-content zimfooter".split()
+)
+_SKIPPED_CLASSES = frozenset(
+    # MediaWiki
+    "navbox navbox-styles vertical-navbox sidebar mw-editsection mw-editsection-like toc mw-jump-link noprint metadata "
+    "ambox mbox-small mw-empty-elt catlinks printfooter mw-indicators mw-collapsible-toggle mw-cite-backlink "
+    "authority-control stub sistersitebox portalbox geo-nondefault geo-multi-punct mw-kartographer-map error-message "
+    "pcs-edit-section-link-container pcs-collapse-table-collapsed-container pcs-collapse-table-collapsed-bottom "
+    "pcs-fold-hr mw-references-columns-toggle zim-footer navbar navbar-mini nv-view nv-talk nv-edit "
+    # Sphinx, rustdoc, doxygen, MkDocs
+    "headerlink sphinxsidebar related footer linenos lineno src-line-numbers line-numbers srclink source-link "
+    "notable-traits tooltip copy-path anchor-icon permalink hash-link viewcode-link search-form test-arrow hideme "
+    "out-of-band since rightside collapse-toggle sub-logo-container mobile-topbar dynheader md-sidebar md-footer "
+    "md-header breadcrumb breadcrumbs "
+    # hidden from the eye
+    "sr-only visually-hidden visuallyhidden d-none screen-reader-text screen-reader-only hide-when-compact skip-link "
+    "skiplink headermenu "
+    # second copies of formulas
+    "MathJax_Preview MathJax MathJax_CHTML MathJax_SVG MJX_Assistive_MathML mjx-chtml katex-html "
+    # Stack Exchange
+    "js-vote-count reputation votecell post-signature s-topbar post-taglist s-user-card comments-link".split()
+)
+_REFERENCE_LISTS = frozenset(["reflist", "references", "mw-references-wrap", "references-column-count", "refsection"])
+_HATNOTES = frozenset({"hatnote", "dablink", "rellink"})
+_FIGURES = frozenset({"thumb", "gallery", "gallerybox", "thumbinner"})
+_INFOBOXES = ("infobox", "sinottico", "taxobox", "infotaula")
+_HIDING = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|%|\s*;|\s*$)"
+    r"|(?<![\w-])opacity\s*:\s*0(?:\.0+)?\s*(?:;|$)|text-indent\s*:\s*-\d{3,}|(?:left|top)\s*:\s*-\d{4,}px"
+    r"|clip\s*:\s*rect\(\s*[01]px",
+    re.IGNORECASE,
+)
+
+
+class Trait:
+    """What the class attribute of an element makes of it: bits, plain numbers because every element is asked."""
+
+    SKIPPED = 1
+    FORMULA = 2
+    CITATION = 4
+    REFERENCES = 8
+    DESCRIPTION = 16
+    HATNOTE = 32
+    FIGURE = 64
+    INFOBOX = 128
+
+
+@lru_cache(maxsize=20_000)
+def traits(classes: str) -> int:
+    """Return what a class attribute says; pages repeat the same few strings."""
+    names = frozenset(classes.split())
+    found = 0
+    if names & _SKIPPED_CLASSES:
+        found |= Trait.SKIPPED
+    if "mwe-math" in classes or "katex" in names:
+        found |= Trait.FORMULA
+    if names & {"reference", "mw-ref"} and "reference-text" not in names:
+        found |= Trait.CITATION
+    if names & _REFERENCE_LISTS:
+        found |= Trait.REFERENCES
+    if "shortdescription" in names:
+        found |= Trait.DESCRIPTION
+    if names & _HATNOTES:
+        found |= Trait.HATNOTE
+    if names & _FIGURES:
+        found |= Trait.FIGURE
+    if any(name in classes for name in _INFOBOXES):
+        found |= Trait.INFOBOX
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def hides(style: str) -> bool:
+    """Return whether a style attribute makes its element invisible."""
+    return _HIDING.search(style) is not None

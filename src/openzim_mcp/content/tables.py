@@ -1,0 +1,139 @@
+"""Tables: of data as Markdown, of layout as text, and the box of key facts beside an article."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openzim_mcp.content.furniture import Trait, traits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from selectolax.lexbor import LexborNode
+
+    from openzim_mcp.content.html import Walker
+
+    Attributes = dict[str, str | None]
+
+_WIDEST = 50
+_TALLEST = 500
+
+
+def table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Write a table as what it is."""
+    walker.flush()
+    rows = [row for row in _rows(node) if not walker.skips(row)]
+    cells = [[cell for cell in row.iter() if cell.tag in {"td", "th"}] for row in rows]
+    if traits(attributes.get("class") or "") & Trait.INFOBOX and not walker.nested:
+        _facts(walker, cells)
+    elif walker.in_table:
+        _lines(walker, cells)
+    elif _is_layout(node, attributes, cells):
+        for row in cells:
+            for cell in row:
+                if not walker.skips(cell):
+                    walker.walk(cell)
+                    walker.flush()
+    else:
+        walker.in_table = True
+        walker.emit("table", _markdown(_caption(walker, node), _grid(walker, cells)))
+        walker.in_table = False
+
+
+def _rows(node: LexborNode) -> Iterator[LexborNode]:
+    for child in node.iter():
+        if child.tag == "tr":
+            yield child
+        elif child.tag in {"tbody", "thead", "tfoot"}:
+            yield from (row for row in child.iter() if row.tag == "tr")
+
+
+def _is_layout(node: LexborNode, attributes: Attributes, cells: list[list[LexborNode]]) -> bool:
+    """Return whether a table only places things: one column, or chapters in cells without any header cell."""
+    if attributes.get("role") == "presentation" or max(map(len, cells), default=0) <= 1:
+        return True
+    return (
+        not attributes.get("class")
+        and node.css_first("th") is None
+        and node.css_first("h1, h2, h3, table, hr, form") is not None
+    )
+
+
+def _lines(walker: Walker, cells: list[list[LexborNode]]) -> None:
+    """Write a table inside a table as lines of cells."""
+    for row in cells:
+        walker.buffer.append(" ".join(filter(None, (walker.line(cell) for cell in row if not walker.skips(cell)))))
+        walker.flush()
+
+
+def _caption(walker: Walker, node: LexborNode) -> str:
+    found = next((child for child in node.iter() if child.tag == "caption"), None)
+    return walker.line(found).replace("**", "") if found is not None else ""
+
+
+def _span(cell: LexborNode, name: str, most: int) -> int:
+    value = cell.attributes.get(name) or ""
+    return max(1, min(int(value), most)) if value.isdecimal() else 1
+
+
+def _grid(walker: Walker, cells: list[list[LexborNode]]) -> list[list[str]]:
+    """Return the texts of a table; a cell over several rows is repeated in each."""
+    found: list[list[str]] = []
+    carried: dict[int, tuple[int, str]] = {}
+
+    def fill(line: list[str]) -> None:
+        while len(line) in carried:
+            rows, text = carried.pop(len(line))
+            if rows > 1:
+                carried[len(line)] = (rows - 1, text)
+            line.append(text)
+
+    for row in cells:
+        line: list[str] = []
+        for cell in row:
+            fill(line)
+            text = "" if walker.skips(cell) else walker.line(cell).replace("|", "\\|")
+            down = _span(cell, "rowspan", _TALLEST)
+            for column in range(_span(cell, "colspan", _WIDEST)):
+                shown = "" if column else text
+                if down > 1:
+                    carried[len(line)] = (down - 1, shown)
+                line.append(shown)
+        fill(line)
+        if any(line):
+            found.append(line)
+    return found
+
+
+def _markdown(caption: str, grid: list[list[str]]) -> str:
+    if not grid:
+        return ""
+    width = max(map(len, grid))
+    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in grid]
+    lines.insert(1, "|" + " --- |" * width)
+    return "\n".join([f"**{caption}**", "", *lines] if caption else lines)
+
+
+def _facts(walker: Walker, cells: list[list[LexborNode]]) -> None:
+    """Read the box of key facts: pairs of name and value, and headings that name the value below them."""
+    title = ""
+    pairs: list[tuple[str, str]] = []
+    for row in cells:
+        shown = [cell for cell in row if not walker.skips(cell)]
+        if len(shown) > 1:
+            name = walker.line(shown[0]).replace("**", "").rstrip(" :")
+            value = "; ".join(filter(None, map(walker.line, shown[1:])))
+            if name and value:
+                pairs.append((name, value))
+            title = ""
+        elif shown:
+            cell = shown[0]
+            classes = cell.attributes.get("class") or ""
+            text = walker.line(cell)
+            if cell.tag == "th" or "header" in classes:
+                title = text.replace("**", "")
+            elif title and text and "above" not in classes:
+                pairs.append((title, text))
+                title = ""
+    walker.facts += pairs
+    walker.emit("facts", "\n".join(f"- {name}: {value}" for name, value in pairs))

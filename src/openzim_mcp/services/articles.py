@@ -1,0 +1,274 @@
+"""Reading one entry: the article, its summary, its outline, one section of it, or its bytes."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from openzim_mcp import errors
+from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.content import html, other, render, tokens
+from openzim_mcp.content.text import clean
+from openzim_mcp.services import paths
+
+if TYPE_CHECKING:
+    from openzim_mcp.archive.zim import Archive, Item
+    from openzim_mcp.content.document import Document
+
+_CACHE_BYTES = 32 << 20
+_LARGEST_BINARY = 10 << 20
+_HTML = ("text/html", "application/xhtml+xml")
+_CONTINUATION_TOKENS = 30
+
+
+class _Documents:
+    """Documents of the pages that were read last, as many as their bytes allow, by the opening of their archive."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._held: OrderedDict[tuple[int, str], tuple[int, Document]] = OrderedDict()
+        self._size = 0
+
+    def of(self, archive: Archive, item: Item) -> Document:
+        """Return the document of an item, parsed once."""
+        key = (archive.serial, item.path)
+        held = self._held.pop(key, None)
+        if held is None:
+            document = _parse(archive, item)
+            self._size += item.size
+            held = (item.size, document)
+        self._held[key] = held
+        while self._size > self._room and len(self._held) > 1:
+            size, _ = self._held.popitem(last=False)[1]
+            self._size -= size
+        return held[1]
+
+
+_documents = _Documents(_CACHE_BYTES)
+
+
+def _parse(archive: Archive, item: Item) -> Document:
+    if item.mime_type in _HTML:
+        return html.parse(archive.read(item.path), item.path)
+    if other.is_text(item.mime_type):
+        return other.parse(archive.read(item.path), item.mime_type, item.title)
+    return other.card(item.mime_type, item.size)
+
+
+def document_of(archive: Archive, item: Item) -> Document:
+    """Return the document of an item."""
+    return _documents.of(archive, item)
+
+
+@dataclass(frozen=True)
+class Article:
+    """A page of an article, ready to be read."""
+
+    markdown: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The lead of an article, its key facts, and the meanings if it only lists some."""
+
+    path: str
+    title: str
+    archive: str
+    summary: str
+    description: str | None = field(default=None, metadata=OMIT_NONE)
+    facts: dict[str, str] | None = field(default=None, metadata=OMIT_NONE)
+    meanings: list[str] | None = field(default=None, metadata=OMIT_NONE)
+
+
+def article(
+    archive: Archive, path: str, requested: str, offset: int, length: int, budget: int | None, *, compact: bool
+) -> Article:
+    """Return a page of an article as Markdown, under a header that says what it is."""
+    item = paths.require(archive, path)
+    document = document_of(archive, item)
+    blocks = render.fold(document, document.blocks) if compact else document.blocks
+    head = _head(item, document, requested)
+    if budget is not None:
+        room = budget - tokens.estimate(head) * tokens.MARGIN - _CONTINUATION_TOKENS
+        piece = render.slice_to_budget(blocks, offset, room)
+        piece = piece if len(piece.text) <= length else render.slice_at_block(blocks, offset, length)
+    else:
+        piece = render.slice_at_block(blocks, offset, length)
+    if offset and offset >= piece.total:
+        raise errors.OutOfRange(
+            f"content_offset={offset} lies beyond the end: {item.path!r} has {piece.total} characters.",
+            hint="Start again with content_offset=0.",
+        )
+    tail = "" if piece.done else f"\n\n[content_offset={piece.stop} continues; {piece.total} characters in all]"
+    return Article(f"{head}\n\n{piece.text or '(This entry has no text.)'}{tail}")
+
+
+def _head(item: Item, document: Document, requested: str) -> str:
+    title = clean(document.title or item.title, 300)
+    same = requested == item.path
+    path = f"Path: {item.path}" if same else f"Requested Path: {clean(requested, 300)}\nActual Path: {item.path}"
+    hidden = document.dropped.get("hidden", 0)
+    note = f"\nNote: {hidden} characters of hidden text left out" if hidden > len(document.body) else ""
+    return f"# {title}\n\nTitle: {clean(item.title, 300)}\n{path}\nType: {item.mime_type}{note}\n\n## Content"
+
+
+def summary(archive: Archive, path: str) -> Summary:
+    """Return the lead of an article, without boxes, hatnotes and captions."""
+    item = paths.require(archive, path)
+    document = document_of(archive, item)
+    wanted = {"paragraph", "list", "quote", "definition", "code", "lines"}
+    lead = [block for block in document.lead if block.kind in wanted]
+    chosen = lead or [block for block in document.blocks if block.kind in wanted][:1]
+    return Summary(
+        path=item.path,
+        title=item.title,
+        archive=f"{archive.name}.zim",
+        summary=render.slice_at_block(chosen, 0, 4000).text.rstrip(),
+        description=document.description or None,
+        facts=dict(document.facts) or None,
+        meanings=_meanings(document) if document.is_disambiguation else None,
+    )
+
+
+def _meanings(document: Document) -> list[str]:
+    lists = [block.text for block in document.blocks if block.kind == "list"]
+    return [line[2:] for text in lists for line in text.split("\n") if line.startswith("- ")]
+
+
+def contents(archive: Archive, path: str) -> dict[str, Any]:
+    """Return the sections of an article as a tree."""
+    item = paths.require(archive, path)
+    document = document_of(archive, item)
+
+    def branch(number: int) -> dict[str, Any]:
+        section = document.sections[number]
+        below = [branch(child) for child in document.children(number)]
+        return {"id": section.id, "title": section.title, "level": section.level, "children": below}
+
+    return _about(archive, item) | {"toc": [branch(number) for number in document.children(0)]}
+
+
+def structure(archive: Archive, path: str) -> dict[str, Any]:
+    """Return the sections of an article as a list, each with the length of its own text."""
+    item = paths.require(archive, path)
+    document = document_of(archive, item)
+    headings = [
+        {
+            "id": section.id,
+            "title": section.title,
+            "level": section.level,
+            "characters": len(render.join(document.text_of(number, with_children=False))),
+        }
+        for number, section in enumerate(document.sections)
+        if number
+    ]
+    lead = len(render.join(document.lead))
+    return _about(archive, item) | {"lead_characters": lead, "headings": headings}
+
+
+def _about(archive: Archive, item: Item) -> dict[str, Any]:
+    return {"path": item.path, "title": item.title, "archive": f"{archive.name}.zim"}
+
+
+def section(
+    archive: Archive, path: str, name: str, length: int, budget: int | None = None, *, compact: bool = True
+) -> dict[str, Any]:
+    """Return one section with its subsections, and what is around it."""
+    item = paths.require(archive, path)
+    document = document_of(archive, item)
+    number = _find_section(document, item, name)
+    blocks = document.text_of(number, with_children=True)
+    if compact:
+        blocks = render.fold(document, blocks)
+    text = render.join(blocks)
+    content = text[:length] if budget is None else tokens.cut(text[:length], budget)
+    siblings = document.children(document.sections[number].parent or 0) if number else []
+    at = siblings.index(number) if number in siblings else 0
+    return _about(archive, item) | {
+        "section": _name(document, number) | {"level": document.sections[number].level},
+        "content": content,
+        "truncated": len(content) < len(text),
+        "characters": len(text),
+        "previous": _name(document, siblings[at - 1]) if siblings and at else None,
+        "next": _name(document, siblings[at + 1]) if at + 1 < len(siblings) else None,
+        "parent": _name(document, document.sections[number].parent) if document.sections[number].parent else None,
+        "children": [_name(document, child) for child in document.children(number)] if number else [],
+    }
+
+
+def _name(document: Document, number: int | None) -> dict[str, Any]:
+    chosen = document.sections[number or 0]
+    return {"id": chosen.id or "lead", "title": chosen.title or "(lead)"}
+
+
+def _find_section(document: Document, item: Item, name: str) -> int:
+    """Return the section of an id, a heading, or a number of the outline such as 2 or 2.1."""
+    wanted = name.strip().lstrip("#").strip()
+    if wanted in {"", "lead"}:
+        return 0
+    for matches in (
+        lambda s: s.id == wanted,
+        lambda s: s.title == wanted,
+        lambda s: wanted.casefold().replace("_", " ") in {s.title.casefold(), s.id.casefold().replace("_", " ")},
+    ):
+        found = next((n for n, s in enumerate(document.sections) if n and matches(s)), None)
+        if found is not None:
+            return found
+    by_number = _numbered(document, wanted)
+    if by_number is not None:
+        return by_number
+    titles = [s.title for s in document.sections[1:]]
+    close = difflib.get_close_matches(wanted, titles, n=3, cutoff=0.5)
+    raise errors.SectionNotFound(
+        f"{item.path!r} has no section {clean(name, 100)!r}.",
+        hint=f"Did you mean {close[0]!r}?" if close else "Use one of available_sections.",
+        did_you_mean=close,
+        available_sections=[{"id": s.id, "title": s.title} for s in document.sections[1:101]],
+    )
+
+
+def _numbered(document: Document, wanted: str) -> int | None:
+    number = 0
+    for part in wanted.split("."):
+        below = document.children(number)
+        if not part.isdecimal() or not 1 <= int(part) <= len(below):
+            return None
+        number = below[int(part) - 1]
+    return number
+
+
+def entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
+    """Return one entry of a batch."""
+    item = paths.require(archive, path)
+    piece = render.slice_at_block(document_of(archive, item).blocks, 0, length)
+    tail = "" if piece.done else f"\n\n[content_offset={piece.stop} continues; {piece.total} characters in all]"
+    return {"title": item.title, "actual_path": item.path, "mime_type": item.mime_type, "content": piece.text + tail}
+
+
+def binary(archive: Archive, path: str) -> dict[str, Any]:
+    """Return the bytes of an entry, in base64."""
+    item = paths.require(archive, path)
+    if item.size > _LARGEST_BINARY:
+        raise errors.EntryTooLarge(
+            f"{item.path!r} has {item.size} bytes; at most {_LARGEST_BINARY} are sent.",
+            hint="Read it as a resource with another program, or take a smaller entry.",
+            size=item.size,
+            cap=_LARGEST_BINARY,
+        )
+    data = base64.b64encode(archive.read(item.path)).decode()
+    return {
+        "path": item.path,
+        "title": item.title,
+        "mime_type": item.mime_type,
+        "size": item.size,
+        "encoding": "base64",
+        "data": data,
+    }
+
+
+def main_path(archive: Archive) -> str | None:
+    """Return where the main page is."""
+    return archive.main_path

@@ -1,0 +1,109 @@
+"""Smart retrieval: from what a caller writes to the path of an entry."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from openzim_mcp import errors
+from openzim_mcp.archive.quarantine import asks_index
+from openzim_mcp.content.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from openzim_mcp.archive.zim import Archive, Item
+
+_CANDIDATES = 5
+_CLOSE = 0.85
+_LOOK_AT = 20
+_NAMESPACES = ("A/", "C/", "I/", "-/")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The entry that was probably meant, if any, and the nearest ones."""
+
+    path: str | None
+    did_you_mean: list[str]
+
+
+def locate(archive: Archive, requested: str) -> Item | None:
+    """Return the entry that a path, a title, a URL of the original site or a `zim://` URI means, by look-ups alone."""
+    for spelling in _spellings(requested):
+        item = archive.find(spelling) or archive.titled(spelling)
+        if item is not None:
+            return item
+    return None
+
+
+def require(archive: Archive, requested: str) -> Item:
+    """Do the same, or raise `EntryNotFound`."""
+    item = locate(archive, requested)
+    if item is None:
+        raise errors.EntryNotFound(
+            f"{archive.name!r} has no entry {clean(requested, 200)!r}.",
+            hint="Check the path or the title; zim_browse lists what there is.",
+        )
+    return item
+
+
+@asks_index
+def guess(archive: Archive, requested: str) -> Guess:
+    """Return the entry whose title comes closest to what was asked for."""
+    wanted = _plain(_bare(requested).replace("_", " "))
+    found = {item.path: item for item in _similar(archive, wanted)}
+    ranked = sorted(found.values(), key=lambda item: -_likeness(wanted, _plain(item.title)))[:_CANDIDATES]
+    best = ranked[0] if ranked and _likeness(wanted, _plain(ranked[0].title)) >= _CLOSE else None
+    return Guess(best.path if best else None, [item.title for item in ranked])
+
+
+def _spellings(requested: str) -> Iterator[str]:
+    """Yield the ways in which an archive may spell what was asked for, the likeliest first."""
+    seen: set[str] = set()
+    bare = _bare(requested)
+    for form in (requested, bare, unquote(bare), bare.partition("#")[0], unquote(bare.partition("#")[0])):
+        for namespace in ("", *_NAMESPACES):
+            name = form.removeprefix(namespace) if namespace else form
+            for spelling in (name, name.replace(" ", "_"), name.replace("_", " "), name[:1].upper() + name[1:]):
+                for final in (spelling, spelling[:1].upper() + spelling[1:].replace(" ", "_")):
+                    if final and final not in seen:
+                        seen.add(final)
+                        yield final
+
+
+def _bare(requested: str) -> str:
+    """Return what is behind a URL or URI: the part that names the entry."""
+    text = requested.strip()
+    if text.startswith("zim://"):
+        return unquote(text.partition("/entry/")[2])
+    parts = urlsplit(text)
+    if parts.scheme in {"http", "https"} and parts.netloc:
+        page = parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
+        return unquote(page.removeprefix("wiki/")) if page.startswith("wiki/") else f"{parts.netloc}/{page}"
+    return text.removeprefix("./").lstrip("/")
+
+
+def _plain(text: str) -> str:
+    """Return a text without case, accents and punctuation."""
+    spread = unicodedata.normalize("NFKD", text.casefold())
+    letters = (c if c.isalnum() else " " for c in spread if not unicodedata.combining(c))
+    return " ".join("".join(letters).split())
+
+
+def _likeness(wanted: str, title: str) -> float:
+    return 1.0 if wanted == title else difflib.SequenceMatcher(None, wanted, title).ratio()
+
+
+def _similar(archive: Archive, wanted: str) -> Iterator[Item]:
+    """Yield entries that might be meant: those that begin alike, and those that hold the words."""
+    words = wanted.split()
+    for start in (wanted, " ".join(words[:-1]), wanted[: max(3, len(wanted) // 2)], wanted[:3]):
+        if start.strip():
+            yield from archive.suggest(start.strip(), _LOOK_AT)
+            yield from archive.suggest(start.strip().title(), _LOOK_AT)
+    if words:
+        yield from archive.search(wanted, _LOOK_AT)

@@ -1,0 +1,319 @@
+"""What real pages set as traps, each as the smallest page that has it."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from libzim.reader import Archive
+
+from openzim_mcp.content.document import Document, Link
+from openzim_mcp.content.html import parse
+
+FORMULA = (
+    '<span class="mwe-math-element"><span class="mwe-math-mathml-inline" style="display: none;"><math alttext="x">'
+    "<semantics><mrow><mi>E</mi><mo>=</mo><mi>m</mi></mrow>"
+    '<annotation encoding="application/x-tex">{\\displaystyle E=mc^{2}}</annotation></semantics></math></span>'
+    '<img src="m.svg" class="mwe-math-fallback-image-inline" aria-hidden="true" alt="E=mc^2"></span>'
+)
+
+
+def read(body: str, path: str = "Page") -> Document:
+    return parse(f"<html lang='en'><head><title>T</title></head><body>{body}</body></html>".encode(), path)
+
+
+def texts(body: str) -> list[str]:
+    return [block.text for block in read(body).blocks]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # 1. hidden is not always hidden
+        ("<p>Seen <span style='display:none'>IGNORE</span>words.</p>", ["Seen words."]),
+        ("<div hidden>IGNORE</div><p>Seen.</p>", ["Seen."]),
+        ("<p><span style='font-size:0px'>A</span><span style='opacity:0'>B</span>Seen.</p>", ["Seen."]),
+        ("<p aria-hidden='true'>IGNORE</p><p>Seen.</p>", ["Seen."]),
+        ("<section data-mw-section-id='2' style='display:none'><p>Mobile text.</p></section>", ["Mobile text."]),
+        (f"<p>Energy is {FORMULA} here.</p>", ["Energy is $E=mc^{2}$ here."]),
+        ("<p>It is <img class='tex' alt='E=mc^2' src='m.png'> here.</p>", ["It is $E=mc^2$ here."]),
+        ("<p>MathJax: <script type='math/tex'>a_1</script></p>", ["MathJax: $a_1$"]),
+        # 2. citation marks have four shapes, and 10^6 is not 106
+        ("<p>Big.<sup class='reference'><a href='#n'>[7]</a></sup> Yes.</p>", ["Big. Yes."]),
+        ("<p>Big.<sup class='mw-ref'><a href='#n'>[7]</a></sup> Yes.</p>", ["Big. Yes."]),
+        ("<p>Big.<span class='mw-ref'>[7]</span> Yes.</p>", ["Big. Yes."]),
+        ("<p>Big.<sup id='cite_ref-x_2-0'>[7]</sup> Yes.</p>", ["Big. Yes."]),
+        ("<p>10<sup>6</sup> and H<sub>2</sub>O and x<sup>2k</sup></p>", ["10⁶ and H₂O and x^2k"]),
+        # 3. styles leak from cells
+        (
+            "<table class='w'><tr><th>A</th><th>B</th></tr><tr><td><style>.x{}</style>one</td><td>two</td></tr></table>",
+            ["| A | B |\n| --- | --- |\n| one | two |"],
+        ),
+        # 7. tables of contents that are only lists
+        (
+            "<ul><li><a href='#a'>The first chapter</a></li><li><a href='#b'>The second chapter</a></li></ul><p>Text.</p>",
+            ["Text."],
+        ),
+        # 8. layout tables hold chapters; rowspan values are repeated
+        ("<table><tr><td><h2>One</h2><p>Text.</p></td><td>Side.</td></tr></table>", ["## One", "Text.", "Side."]),
+        (
+            "<table class='w'><tr><th>Y</th><th>N</th></tr><tr><td rowspan=2>1999</td><td>a</td></tr><tr><td>b</td></tr></table>",
+            ["| Y | N |\n| --- | --- |\n| 1999 | a |\n| 1999 | b |"],
+        ),
+        (
+            "<table class='w'><tr><th>A</th><th>B</th></tr><tr><td colspan=2>wide|r</td></tr></table>",
+            ["| A | B |\n| --- | --- |\n| wide\\|r |  |"],
+        ),
+        (
+            "<table class='w'><caption>Cap</caption><tr><th>K</th><th>V</th></tr><tr><td>o</td><td>"
+            "<table><tr><td>1</td><td>2</td></tr><tr><td>3</td><td>4</td></tr></table></td></tr></table>",
+            ["**Cap**\n\n| K | V |\n| --- | --- |\n| o | 1 2; 3 4 |"],
+        ),
+        # 10. noscript is noise unless there is nothing else
+        ("<noscript><p>Enable JavaScript</p></noscript><p>Text.</p>", ["Text."]),
+        ("<noscript><p>All there is.</p></noscript>", ["All there is."]),
+        # 11. invisible characters, and text that would be structure
+        ("<p>Vis\u200b\u2060ible\U000e0049 \u202eevil\u202c &#x200b;x</p>", ["Visible evil x"]),
+        ("<p># not a heading</p><p>&gt; not a quote</p><p>```</p>", ["\\# not a heading", "\\> not a quote", "\\```"]),
+        (
+            "<p>[content_offset=5 continues; 9 characters in all]</p>",
+            ["\\[content_offset=5 continues; 9 characters in all]"],
+        ),
+        ("<p>one<br># two</p>", ["one\n\\# two"]),
+        ("<p>Text<img src='https://tracker.example/x.png' alt='spy'> here.</p>", ["Text here."]),
+        # furniture
+        ("<div class='navbox'><a href='x'>Nav</a></div><p>Text.</p>", ["Text."]),
+        ("<script>alert(1)</script><style>p{}</style><svg><text>S</text></svg><p>Text.</p>", ["Text."]),
+        ("<h2>History<span class='mw-editsection'>[edit]</span></h2><p>Long ago.</p>", ["## History", "Long ago."]),
+        ("<p>Text.</p><h2>References</h2><ol class='references'><li>Book</li></ol>", ["Text."]),
+        # shapes of text
+        ("<p>This is <b>bold </b>and <i> slanted</i>.</p>", ["This is **bold** and *slanted*."]),
+        ("<p>这是<b>重要</b>的。</p>", ["这是**重要**的。"]),
+        ("<p>3<span>,</span>913</p>", ["3,913"]),
+        ("<ul><li>one<ul><li>sub</li></ul></li><li>two</li></ul>", ["- one\n  - sub\n- two"]),
+        ("<ol start=3><li>c</li><li><p>d</p><p>e</p></li></ol>", ["3. c\n4. d\n   e"]),
+        ("<ul><li>a</li><ul><li>b</li></ul></ul>", ["- a\n  - b"]),
+        ("<dl><dt>Term</dt><dd>Meaning.</dd></dl>", ["**Term**", ": Meaning."]),
+        ("<blockquote><p>One.</p><p>Two.</p></blockquote>", ["> One.\n>\n> Two."]),
+        ("<figure><img src='x.png'><figcaption>A dog</figcaption></figure>", ["[Image: A dog]"]),
+        ("<div class='hatnote'>See also x.</div><p>Text.</p>", ["See also x.", "Text."]),
+        (
+            "<div class='highlight-python'><pre>def f():\n    <b>return</b> 1\n</pre></div>",
+            ["```python\ndef f():\n    return 1\n```"],
+        ),
+        ("<pre>a ``` b</pre>", ["````\na ``` b\n````"]),
+        ("<p>Use <code>a`b</code> and <code>c</code>.</p>", ["Use `` a`b `` and `c`."]),
+        ("<p>He said <q>no</q>. <ruby>漢<rp>(</rp><rt>kan</rt></ruby></p>", ["He said “no”. 漢(kan)"]),
+        (
+            "<dl><dt class='sig' id='json.dump'>json.dump(<em>obj</em>, **kw)<a class='headerlink' href='#x'>¶</a></dt>"
+            "<dd><p>Serialize.</p></dd></dl>",
+            ["`json.dump(obj, **kw)`", ": Serialize."],
+        ),
+        (
+            "<p>aaa<p>bbb<table><tr><td>ccc</table><b><i>ddd</b>eee</i><div>fff",
+            ["aaa", "bbb", "ccc", "*ddd**eee*", "fff"],
+        ),
+    ],
+)
+def test_a_page_becomes_clean_blocks(body: str, expected: list[str]) -> None:
+    assert texts(body) == expected
+
+
+def test_the_infobox_becomes_key_facts() -> None:
+    """4. A header row followed by one wide cell is a pair, and so is td + td."""
+    document = read(
+        "<table class='infobox vcard'><tr><th colspan=2>Ray Charles</th></tr>"
+        "<tr><td colspan=2 class='infobox-image'><img src='a.jpg'></td></tr>"
+        "<tr><th>Born</th><td>Robinson<br><span style='display:none'>(1930-09-23)</span>Albany</td></tr>"
+        "<tr><td>Jobs:</td><td><ul><li>Singer</li><li>Pianist</li></ul></td></tr>"
+        "<tr><th colspan=2>Trinomial name</th></tr><tr><td colspan=2><i>Canis</i></td></tr></table><p>Text.</p>"
+    )
+
+    assert document.facts == (("Born", "Robinson; Albany"), ("Jobs", "Singer; Pianist"), ("Trinomial name", "*Canis*"))
+    assert document.blocks[0].text == "- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "<h2 id='Early_life'>Early life</h2>",
+        "<h2><span class='mw-headline' id='Early_life'>Early life</span></h2>",
+        "<section id='Early_life'><h2>Early life</h2></section>",
+        "<a name='Early_life'></a><h2>Early life</h2>",
+        "<div id='Early_life'><div><h2>Early life</h2></div></div>",
+        "<div class='mw-heading'><h2 id='Early_life'>Early life</h2><span class='mw-editsection'>e</span></div>",
+        "<details open><summary><h2 id='Early_life'>Early life</h2></summary></details>",
+        "<h2 id='mwAb'><span id='Early_life'></span>Early life</h2>",
+        "<h2>Early life</h2>",
+    ],
+)
+def test_a_heading_has_its_id_wherever_it_stands(heading: str) -> None:
+    """5."""
+    section = read(f"<p>Lead.</p>{heading}<p>Text.</p>").sections[1]
+
+    assert (section.id, section.title, section.level) == ("Early_life", "Early life", 2)
+
+
+def test_sections_are_nested_and_know_their_blocks() -> None:
+    document = read("<p>Lead.</p><h2>A</h2><p>a</p><h3>B</h3><p>b</p><h2>C</h2><p>c</p><h2>C</h2>")
+
+    shape = [(s.id, s.level, s.parent, s.start, s.stop, s.end) for s in document.sections]
+
+    assert shape == [
+        ("", 0, None, 0, 1, 8),
+        ("A", 2, 0, 1, 3, 5),
+        ("B", 3, 1, 3, 5, 5),
+        ("C", 2, 0, 5, 7, 7),
+        ("C_2", 2, 0, 7, 8, 8),
+    ]
+    assert [block.text for block in document.lead] == ["Lead."]
+
+
+def test_sections_keep_their_blocks_when_an_empty_one_is_pruned() -> None:
+    document = read("<p>Lead.</p><h2>Notes</h2><div class='reflist'>x</div><h2>Later</h2><p><a href='x'>Text</a>.</p>")
+
+    assert [(s.title, s.start, s.stop) for s in document.sections] == [("", 0, 1), ("Later", 1, 3)]
+    assert document.blocks[2].section == document.links[0].section == 1
+
+
+def test_the_first_heading_is_the_title_of_the_page() -> None:
+    document = read("<h1>Ravenport</h1><p>A town.</p><h2>Port</h2>")
+
+    assert document.title == "Ravenport"
+    assert document.body == "A town.\n\n## Port"
+
+
+def test_the_short_description_is_kept_aside() -> None:
+    """3."""
+    document = read("<div class='shortdescription noprint' style='display:none'>Harbour town</div><p>Text.</p>")
+
+    assert (document.description, document.body) == ("Harbour town", "Text.")
+
+
+@pytest.mark.parametrize(
+    ("path", "href", "link"),
+    [
+        ("A/Page", "Other", Link("internal", "A/Other", "", "x", 0)),
+        ("A/Page", "../I/pic.png", Link("media", "I/pic.png", "", "x", 0)),
+        ("Page", "Caf%C3%A9#Bar%20x", Link("internal", "Café", "Bar x", "x", 0)),
+        ("Page", "./File:X.png", Link("media", "File:X.png", "", "x", 0)),
+        ("Page", "Category:Dogs", Link("internal", "Category:Dogs", "", "x", 0)),
+        ("Page", "index.php?title=A%20b", Link("internal", "index.php?title=A%20b", "", "x", 0)),
+        ("host/a/b?c=1", "../d?e=2", Link("internal", "host/d?e=2", "", "x", 0)),
+        ("Page", "/root/a", Link("internal", "root/a", "", "x", 0)),
+        ("Page", "#Sec", Link("anchor", "Page", "Sec", "x", 0)),
+        ("Page", "Page#Sec", Link("anchor", "Page", "Sec", "x", 0)),
+        ("Page", "https://e.org/", Link("external", "https://e.org/", "", "x", 0)),
+        ("Page", "//e.org/a", Link("external", "https://e.org/a", "", "x", 0)),
+    ],
+)
+def test_links_lead_to_paths_of_the_archive(path: str, href: str, link: Link) -> None:
+    """6."""
+    assert read(f"<p><a href='{href}'>x</a></p>", path).links == (link,)
+
+
+@pytest.mark.parametrize(
+    "href", ["javascript:x()", "mailto:a@b", "data:text/plain,x", "tel:1", "", "vbscript:x", "blob:x"]
+)
+def test_links_that_lead_nowhere_are_only_text(href: str) -> None:
+    document = read(f"<p><a href='{href}'>x</a></p>")
+
+    assert (document.links, document.body) == ((), "x")
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<main><p>x</p></main><div><p>" + "The article. " * 200 + "</p></div>", "The article."),
+        ("<nav>Menu</nav><main><p>" + "The article. " * 200 + "</p></main><div>Aside</div>", "The article."),
+        ("<article>Teaser 1</article><article>Teaser 2</article><p>The article.</p>", "Teaser 1"),
+    ],
+)
+def test_landmarks_are_believed_only_when_the_text_is_in_them(body: str, text: str) -> None:
+    """7."""
+    document = read(body)
+
+    assert text in document.body
+    assert "Aside" not in document.body
+
+
+def test_questions_and_answers_are_sections_the_accepted_one_first() -> None:
+    """9."""
+    document = read(
+        "<h1>How?</h1><div id='question' class='question'><div class='js-vote-count'>20</div><p>Why?</p></div>"
+        "<div id='answers'><h2>3 Answers</h2>"
+        "<div id='answer-1' class='answer' data-score='2'><p>Two.</p></div>"
+        "<div id='answer-2' class='answer' data-score='9'><p>Nine.</p></div>"
+        "<div id='answer-3' class='answer accepted-answer' data-score='5'><p>Five.</p></div></div>"
+    )
+
+    assert [(s.id, s.title) for s in document.sections[1:]] == [
+        ("question", "Question (score 20)"),
+        ("answer-3", "Answer (score 5, accepted)"),
+        ("answer-2", "Answer (score 9)"),
+        ("answer-1", "Answer (score 2)"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "<p>Größe</p>".encode("latin-1"),
+        b"<meta charset='iso-8859-2'><p>Gr\xf6\xdfe</p>".replace(b"\xdf", b"\xdf"),
+        "\ufeff<p>Größe</p>".encode(),
+        "<p>Größe</p>".encode("utf-16"),
+        b"<meta charset='utf-8'><p>Gr\xf6\xdfe</p>",
+        b"<meta charset='nonsense'><p>Gr\xf6\xdfe</p>",
+    ],
+)
+def test_other_encodings_are_read(raw: bytes) -> None:
+    """10."""
+    assert parse(raw, "x").body == "Größe"
+
+
+def test_what_was_left_out_is_counted() -> None:
+    document = read("<p>Seen.</p><div style='display:none'>" + "hidden " * 100 + "</div>")
+
+    assert document.dropped == {"hidden": 700}
+
+
+@pytest.mark.parametrize("tag", ["b", "font color=red", "a href=x"])
+def test_a_formatting_bomb_is_only_text(tag: str) -> None:
+    started = time.monotonic()
+
+    document = parse(b"<p>start " + f"<{tag}>".encode() * 20_000 + b"end", "x")
+
+    assert document.body == "start end"
+    assert time.monotonic() - started < 5
+
+
+def test_many_line_breaks_are_no_bomb() -> None:
+    assert read("<p>" + "line<br>" * 9000 + "</p>").body.count("\n") == 8999
+
+
+def test_deep_nesting_is_survived() -> None:
+    assert "deep" in read("<div>" * 5000 + "deep").body
+
+
+def test_an_empty_page_is_an_empty_document() -> None:
+    for raw in (b"", b"<html></html>", b"\x00\x01", b"<body></body>"):
+        assert parse(raw, "x").body == ""
+
+
+def test_every_page_of_every_archive_is_read(zims: Path) -> None:
+    pages = 0
+    for file in [*(zims / "real").glob("*.zim"), *(zims / "built").glob("*.zim")]:
+        archive = Archive(file)
+        step = max(1, archive.all_entry_count // 150)
+        for number in range(0, archive.all_entry_count, step):
+            entry = archive._get_entry_by_id(number)
+            if entry.is_redirect or not entry.get_item().mimetype.lower().startswith("text/html"):
+                continue
+            document = parse(bytes(entry.get_item().content), entry.path)
+            pages += 1
+
+            assert document.sections[0].level == 0
+            assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", document.body), entry.path
+    assert pages > 800

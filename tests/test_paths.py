@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openzim_mcp import errors
+from openzim_mcp.archive.zim import Archive
+from openzim_mcp.services import paths
+
+
+@pytest.mark.parametrize(
+    ("archive", "requested", "path"),
+    [
+        ("built/wiki_real_pub", "Hermitian_matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "Hermitian matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "hermitian matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "C/Hermitian_matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "A/Hermitian_matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "/Hermitian_matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "./Hermitian_matrix#Properties", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "Python_%28programming_language%29", "Python_(programming_language)"),
+        ("built/wiki_real_pub", "https://en.wikipedia.org/wiki/Hermitian_matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "https://en.wikipedia.org/wiki/Hermitian_matrix#Properties", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "zim://wiki_real_pub/entry/Hermitian_matrix", "Hermitian_matrix"),
+        (
+            "built/wiki_real_pub",
+            "zim://wiki_real_pub/entry/Python_%28programming_language%29",
+            "Python_(programming_language)",
+        ),
+        ("built/devdocs_python", "module/json", "library/json.html"),
+        ("built/se_coffee", "questions/1", "questions/1/how-should-i-store-whole-bean-coffee"),
+        (
+            "built/se_coffee",
+            "How should I store whole bean coffee?",
+            "questions/1/how-should-i-store-whole-bean-coffee",
+        ),
+        ("built/zimit_debian", "https://www.debian.org/doc/", "www.debian.org/doc/"),
+        ("built/nasty_pub", "redirects/chain1", "content/table_span.html"),
+        ("real/wikipedia_en_100_mini_2022-10", "United_States", "A/United_States"),
+        ("real/wikipedia_en_100_mini_2022-10", "C/United_States", "A/United_States"),
+        ("real/wikipedia_en_100_mini_2022-10", "A/USA", "A/United_States"),
+        ("real/wikipedia_en_100_mini_2022-10", "united states", "A/United_States"),
+        ("real/wikipedia_ady_all_nopic_2026-02", "НэкӀубгъо шъхьаӀ", "НэкӀубгъо_шъхьаӀ"),
+    ],
+)
+def test_an_entry_is_found_however_it_is_written(zims: Path, archive: str, requested: str, path: str) -> None:
+    found = paths.locate(Archive("a", [str(zims / f"{archive}.zim")]), requested)
+
+    assert found is not None
+    assert found.path == path
+
+
+@pytest.mark.parametrize(
+    ("archive", "requested", "path"),
+    [
+        ("built/wiki_real_pub", "hermitan matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "Python (programing language)", "Python_(programming_language)"),
+        ("built/wiki_real_pub", "HERMITIAN-MATRIX", "Hermitian_matrix"),
+        ("real/wikipedia_en_100_mini_2022-10", "Untied States", "A/United_States"),
+    ],
+)
+def test_a_typo_finds_the_closest_title(zims: Path, archive: str, requested: str, path: str) -> None:
+    assert paths.guess(Archive("a", [str(zims / f"{archive}.zim")]), requested).path == path
+
+
+def test_a_miss_names_the_nearest_titles(zims: Path) -> None:
+    found = paths.guess(Archive("a", [str(zims / "built/wiki_real_pub.zim")]), "Hermitian operators in physics")
+
+    assert found.path is None
+    assert "Hermitian matrix" in found.did_you_mean
+
+
+def test_an_archive_without_any_index_is_searched_by_look_ups(zims: Path) -> None:
+    archive = Archive("a", [str(zims / "built/noindex.zim")])
+    first = archive.entry_at(5)
+
+    assert paths.locate(archive, first.title) is not None
+    assert paths.guess(archive, "zzzzzz").path is None
+
+
+@pytest.mark.parametrize("requested", ["redirects/long00", "redirects/long10"])
+def test_a_long_chain_of_redirects_is_an_error_that_says_so(zims: Path, requested: str) -> None:
+    archive = Archive("nasty", [str(zims / "built/nasty_pub.zim")])
+
+    with pytest.raises(errors.RedirectLoop, match="in a circle, or more than 10 times"):
+        paths.locate(archive, requested)
+
+
+def test_a_circle_of_redirects_is_an_error_that_says_so(zims: Path) -> None:
+    archive = Archive("poor", [str(zims / "real/poor.zim")])
+    broken = [entry.path for entry in map(archive.entry_at, archive.namespaces["C"]) if entry.error]
+
+    for path in broken:
+        with pytest.raises(errors.RedirectLoop):
+            paths.locate(archive, path)
+
+
+@pytest.mark.parametrize(
+    "requested", ["", " ", "..", "../../etc/passwd", "\x00", "x" * 1900, "%", "zim://", "https://"]
+)
+def test_odd_requests_find_nothing_and_break_nothing(towns: Archive, requested: str) -> None:
+    with pytest.raises(errors.EntryNotFound):
+        paths.require(towns, requested)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from openzim_mcp.content import tokens
+
+ENGLISH = "The quick brown fox jumps over the lazy dog. " * 20
+CHINESE = "这是一个关于语言模型的句子。" * 20
+
+
+@pytest.mark.parametrize(("text", "low", "high"), [(ENGLISH, 180, 230), (CHINESE, 200, 300), ("", 0, 0)])
+def test_the_estimate_is_near_what_tokenizers_say(text: str, low: float, high: float) -> None:
+    assert low <= tokens.estimate(text) <= high
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE, "x" * 5000, "a b " * 3000])
+@pytest.mark.parametrize("budget", [10, 50, 100])
+def test_a_cut_text_fits_and_uses_the_room(text: str, budget: int) -> None:
+    start = tokens.cut(text, budget)
+
+    assert text.startswith(start)
+    assert tokens.fits(start, budget)
+    assert tokens.estimate(start) > budget / 3
+
+
+def test_a_text_that_fits_is_not_cut() -> None:
+    assert tokens.cut("short", 100) == "short"
+
+
+def test_a_cut_ends_at_a_sentence() -> None:
+    assert tokens.cut(ENGLISH, 60).endswith("dog.")
