@@ -83,7 +83,7 @@ def _kind(kind: dict[str, Any]) -> str:
     if "anyOf" in kind:
         return " or ".join(alternative["type"] for alternative in kind["anyOf"])
     bounds = [str(kind[bound]) for bound in ("minimum", "maximum") if bound in kind]
-    return f"{kind['type']} {' to '.join(bounds)}".strip()
+    return f"{kind['type']} from {' to '.join(bounds)}" if bounds else str(kind["type"])
 
 
 def error_list() -> str:

@@ -203,6 +203,7 @@ def test_the_short_description_is_kept_aside() -> None:
         ("Page", "index.php?title=A%20b", Link("internal", "index.php?title=A%20b", "", "x", 0)),
         ("host/a/b?c=1", "../d?e=2", Link("internal", "host/d?e=2", "", "x", 0)),
         ("Page", "/root/a", Link("internal", "root/a", "", "x", 0)),
+        ("a/Page", "?q=1", Link("internal", "a/Page?q=1", "", "x", 0)),
         ("Page", "#Sec", Link("anchor", "Page", "Sec", "x", 0)),
         ("Page", "Page#Sec", Link("anchor", "Page", "Sec", "x", 0)),
         ("Page", "https://e.org/", Link("external", "https://e.org/", "", "x", 0)),
@@ -214,8 +215,15 @@ def test_links_lead_to_paths_of_the_archive(path: str, href: str, link: Link) ->
     assert read(f"<p><a href='{href}'>x</a></p>", path).links == (link,)
 
 
+def test_a_base_is_where_links_start() -> None:
+    raw = b"<head><base href='../other/'></head><p><a href='x'>x</a></p>"
+
+    assert parse(raw, "a/b/Page").links[0].target == "a/other/x"
+
+
 @pytest.mark.parametrize(
-    "href", ["javascript:x()", "mailto:a@b", "data:text/plain,x", "tel:1", "", "vbscript:x", "blob:x"]
+    "href",
+    ["file:///etc/passwd", "javascript:x()", "mailto:a@b", "data:text/plain,x", "tel:1", "", "vbscript:x", "blob:x"],
 )
 def test_links_that_lead_nowhere_are_only_text(href: str) -> None:
     document = read(f"<p><a href='{href}'>x</a></p>")

@@ -91,7 +91,7 @@ def listing(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
             listing(walker, child, child.attributes)
             found, walker.out = walker.out, out
             lines += [f"  {block.text.replace(chr(10), chr(10) + '  ')}" for block in found]
-        elif child.tag and child.tag[0] != "-" and not walker.skips(child):
+        elif child.tag and child.tag[0] != "-" and not walker.skips(child, child.attributes):
             item = walker.captured(child)
             if item:
                 mark = f"{number}. " if ordered else "- "
@@ -112,9 +112,9 @@ def definitions(walker: Walker, node: LexborNode, _attributes: Attributes) -> No
     for child in node.iter():
         if child.tag == "div":
             definitions(walker, child, child.attributes)
-        elif child.tag == "dt" and not walker.skips(child):
+        elif child.tag == "dt" and not walker.skips(child, child.attributes):
             _term(walker, child)
-        elif child.tag == "dd" and not walker.skips(child):
+        elif child.tag == "dd" and not walker.skips(child, child.attributes):
             for block in walker.captured(child):
                 text = f": {block.text}" if block.kind == "paragraph" else block.text
                 walker.out.append(block._replace(text=text, section=walker.outline.current))

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _WEB = frozenset({"http", "https", "ftp", "geo"})
-# Namespaces of wikis look like schemes.
-_NO_SCHEME = frozenset(
-    {"file", "image", "category", "wikipedia", "help", "portal", "template", "talk", "user", "special", "wikt", "media"}
-)
 _NOT_NAVIGABLE = frozenset({"javascript", "mailto", "tel", "data", "blob", "vbscript", "about", "sms", "irc"})
 _MEDIA = frozenset(
     "png jpg jpeg gif svg webp avif bmp tif tiff ico mp3 ogg oga ogv opus wav flac mp4 webm mov m4a pdf epub djvu "
@@ -27,9 +23,12 @@ Target = tuple["LinkKind", str, str]
 class Resolver:
     """Resolves the hrefs of one page, each once."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, base: str = "") -> None:
         self._path = path
         self._folder = posixpath.dirname(path)
+        if base and not _SCHEME.match(base) and not base.startswith("//"):
+            start = "" if base.startswith("/") else self._folder
+            self._folder = _join(start, unquote(base).rpartition("/")[0])
         self._known: dict[str, Target | None] = {}
 
     def __call__(self, href: str) -> Target | None:
@@ -46,19 +45,19 @@ class Resolver:
         if href.startswith("//"):
             return "external", f"https:{href}", ""
         scheme = _SCHEME.match(href)
-        if scheme and (name := scheme[1].lower()) not in _NO_SCHEME:
-            if name in _WEB:
-                return "external", href, ""
-            if name in _NOT_NAVIGABLE or href.startswith("//", scheme.end()):
-                return None
+        name = scheme[1].lower() if scheme else ""
+        if name in _WEB:
+            return "external", href, ""
+        if scheme and (name in _NOT_NAVIGABLE or href.startswith("//", scheme.end())):
+            return None
         return self._inside(href)
 
     def _inside(self, href: str) -> Target:
         address, _, fragment = href.partition("#")
         location, mark, query = address.partition("?")
         start = "" if location.startswith("/") else self._folder
-        # Only the location is percent-encoded twice over in an archive; a query is part of the path as it stands.
-        target = _join(start, unquote(location)) + mark + query
+        # A query is part of the path as it stands; only the location is decoded.
+        target = (_join(start, unquote(location)) if location else self._path) + mark + query
         fragment = unquote(fragment)
         if target == self._path and fragment:
             return "anchor", target, fragment

@@ -43,7 +43,8 @@ def parse(raw: bytes, path: str) -> Document:
     if _is_bomb(raw):
         return _plain(raw)
     tree = LexborHTMLParser(raw)
-    walker = Walker(Resolver(path))
+    base = tree.css_first("base[href]")
+    walker = Walker(Resolver(path, (base.attributes.get("href") if base is not None else None) or ""))
     root = _article(tree)
     if root is not None:
         walker.walk(root)
@@ -140,7 +141,9 @@ class Walker:
             while child is not None:
                 tag = child.tag
                 if tag == "-text":
-                    self.buffer.append(child.text_content or "")
+                    text = child.text_content or ""
+                    if self.buffer or not text.isspace():
+                        self.buffer.append(text)
                 elif tag in SKIPPED_TAGS:
                     if tag == "script":
                         inline.script(self, child)
@@ -210,9 +213,8 @@ class Walker:
         self.dropped["hidden"] += len(node.text())
         return True
 
-    def skips(self, node: LexborNode) -> bool:
+    def skips(self, node: LexborNode, attributes: dict[str, str | None]) -> bool:
         """Return whether an element that a handler meets itself is furniture or hidden."""
-        attributes = node.attributes
         if not attributes:
             return False
         classes = attributes.get("class")
@@ -258,6 +260,9 @@ class Walker:
 
     def line(self, node: LexborNode) -> str:
         """Walk a node and return it as one line."""
+        child = node.first_child
+        if child is None or (child.tag == "-text" and child.next is None):
+            return strip_invisible(" ".join((child.text_content or "").split())) if child is not None else ""
         return "; ".join(blocks.one_line(block) for block in self.captured(node))
 
     def link(self, kind: LinkKind, target: str, fragment: str, text: str) -> None:

@@ -22,7 +22,7 @@ _TALLEST = 500
 def table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Write a table as what it is."""
     walker.flush()
-    rows = [row for row in _rows(node) if not walker.skips(row)]
+    rows = [row for row in _rows(node) if not walker.skips(row, row.attributes)]
     cells = [[cell for cell in row.iter() if cell.tag in {"td", "th"}] for row in rows]
     if traits(attributes.get("class") or "") & Trait.INFOBOX and not walker.nested:
         _facts(walker, cells)
@@ -31,7 +31,7 @@ def table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     elif _is_layout(node, attributes, cells):
         for row in cells:
             for cell in row:
-                if not walker.skips(cell):
+                if not walker.skips(cell, cell.attributes):
                     walker.walk(cell)
                     walker.flush()
     else:
@@ -62,7 +62,8 @@ def _is_layout(node: LexborNode, attributes: Attributes, cells: list[list[Lexbor
 def _lines(walker: Walker, cells: list[list[LexborNode]]) -> None:
     """Write a table inside a table as lines of cells."""
     for row in cells:
-        walker.buffer.append(" ".join(filter(None, (walker.line(cell) for cell in row if not walker.skips(cell)))))
+        shown = (walker.line(cell) for cell in row if not walker.skips(cell, cell.attributes))
+        walker.buffer.append(" ".join(filter(None, shown)))
         walker.flush()
 
 
@@ -71,8 +72,8 @@ def _caption(walker: Walker, node: LexborNode) -> str:
     return walker.line(found).replace("**", "") if found is not None else ""
 
 
-def _span(cell: LexborNode, name: str, most: int) -> int:
-    value = cell.attributes.get(name) or ""
+def _span(attributes: Attributes, name: str, most: int) -> int:
+    value = attributes.get(name) or ""
     return max(1, min(int(value), most)) if value.isdecimal() else 1
 
 
@@ -92,9 +93,10 @@ def _grid(walker: Walker, cells: list[list[LexborNode]]) -> list[list[str]]:
         line: list[str] = []
         for cell in row:
             fill(line)
-            text = "" if walker.skips(cell) else walker.line(cell).replace("|", "\\|")
-            down = _span(cell, "rowspan", _TALLEST)
-            for column in range(_span(cell, "colspan", _WIDEST)):
+            attributes = cell.attributes
+            text = "" if walker.skips(cell, attributes) else walker.line(cell).replace("|", "\\|")
+            down = _span(attributes, "rowspan", _TALLEST)
+            for column in range(_span(attributes, "colspan", _WIDEST)):
                 shown = "" if column else text
                 if down > 1:
                     carried[len(line)] = (down - 1, shown)
@@ -119,7 +121,7 @@ def _facts(walker: Walker, cells: list[list[LexborNode]]) -> None:
     title = ""
     pairs: list[tuple[str, str]] = []
     for row in cells:
-        shown = [cell for cell in row if not walker.skips(cell)]
+        shown = [cell for cell in row if not walker.skips(cell, cell.attributes)]
         if len(shown) > 1:
             name = walker.line(shown[0]).replace("**", "").rstrip(" :")
             value = "; ".join(filter(None, map(walker.line, shown[1:])))
