@@ -87,6 +87,7 @@ def texts(body: str) -> list[str]:
         ("<div class='navbox'><a href='x'>Nav</a></div><p>Text.</p>", ["Text."]),
         ("<script>alert(1)</script><style>p{}</style><svg><text>S</text></svg><p>Text.</p>", ["Text."]),
         ("<h2>History<span class='mw-editsection'>[edit]</span></h2><p>Long ago.</p>", ["## History", "Long ago."]),
+        ("<h2><span class='editsection'>[edit]</span>Old</h2><p>Text.</p>", ["## Old", "Text."]),
         ("<p>Text.</p><h2>References</h2><ol class='references'><li>Book</li></ol>", ["Text."]),
         # shapes of text
         ("<p>This is <b>bold </b>and <i> slanted</i>.</p>", ["This is **bold** and *slanted*."]),
@@ -133,6 +134,15 @@ def test_the_infobox_becomes_key_facts() -> None:
 
     assert document.facts == (("Born", "Robinson; Albany"), ("Jobs", "Singer; Pianist"), ("Trinomial name", "*Canis*"))
     assert document.blocks[0].text == "- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
+
+
+def test_key_facts_of_a_group_carry_its_name() -> None:
+    document = read(
+        "<table class='infobox'><tr><td colspan=2><b>Population</b></td></tr><tr><td>- Total</td><td>17</td></tr>"
+        "<tr><td>• Density</td><td>2</td></tr><tr><td colspan=2><b>Website:</b> x.org</td></tr></table>"
+    )
+
+    assert document.facts == (("Population, total", "17"), ("Population, density", "2"), ("Website", "x.org"))
 
 
 @pytest.mark.parametrize(

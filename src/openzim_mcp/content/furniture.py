@@ -16,7 +16,8 @@ SKIPPED_IDS = frozenset(
 )
 _SKIPPED_CLASSES = frozenset(
     # MediaWiki
-    "navbox navbox-styles vertical-navbox sidebar mw-editsection mw-editsection-like toc mw-jump-link noprint metadata "
+    "navbox navbox-styles vertical-navbox sidebar persondata editsection mw-editsection mw-editsection-like toc "
+    "mw-jump-link noprint metadata "
     "ambox mbox-small mw-empty-elt catlinks printfooter mw-indicators mw-collapsible-toggle mw-cite-backlink "
     "authority-control stub sistersitebox portalbox geo-nondefault geo-multi-punct mw-kartographer-map error-message "
     "pcs-edit-section-link-container pcs-collapse-table-collapsed-container pcs-collapse-table-collapsed-bottom "

@@ -117,25 +117,35 @@ def _markdown(caption: str, grid: list[list[str]]) -> str:
 
 
 def _facts(walker: Walker, cells: list[list[LexborNode]]) -> None:
-    """Read the box of key facts: pairs of name and value, and headings that name the value below them."""
-    title = ""
+    """Read the box of key facts: pairs of name and value, and headings that name the value or the group below them."""
+    heading = group = ""
     pairs: list[tuple[str, str]] = []
     for row in cells:
         shown = [cell for cell in row if not walker.skips(cell, cell.attributes)]
+        texts = [walker.line(cell) for cell in shown]
         if len(shown) > 1:
-            name = walker.line(shown[0]).replace("**", "").rstrip(" :")
-            value = "; ".join(filter(None, map(walker.line, shown[1:])))
-            if name and value:
-                pairs.append((name, value))
-            title = ""
+            pairs += _pair(texts, group)
+            heading = ""
         elif shown:
-            cell = shown[0]
-            classes = cell.attributes.get("class") or ""
-            text = walker.line(cell)
-            if cell.tag == "th" or "header" in classes:
-                title = text.replace("**", "")
-            elif title and text and "above" not in classes:
-                pairs.append((title, text))
-                title = ""
+            classes = shown[0].attributes.get("class") or ""
+            name, colon, value = texts[0].partition(":** ")
+            is_bold = texts[0].startswith("**") and texts[0].endswith("**")
+            if shown[0].tag == "th" or "header" in classes or "above" in classes or is_bold:
+                heading = group = texts[0].replace("**", "")
+            elif colon and name.startswith("**"):
+                pairs.append((name.strip("*"), value))
+            elif heading and texts[0]:
+                pairs.append((heading, texts[0]))
+                heading = ""
     walker.facts += pairs
     walker.emit("facts", "\n".join(f"- {name}: {value}" for name, value in pairs))
+
+
+def _pair(texts: list[str], group: str) -> list[tuple[str, str]]:
+    """Return the pair of a row; a name that starts with a dash belongs to the heading above it."""
+    name = texts[0].replace("**", "").rstrip(" :")
+    value = "; ".join(filter(None, texts[1:]))
+    bare = name.lstrip("-–•· ")  # noqa: RUF001
+    if group and bare != name:
+        bare = f"{group.rstrip(' :')}, {bare.lower()}"
+    return [(bare, value)] if bare and value else []
