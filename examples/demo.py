@@ -1,6 +1,6 @@
 """Start the real server, connect a real client, ask a few things: what a model sees, and what it costs.
 
-Serves the handbook that ships with the package, or the directories given: `python examples/demo.py ~/zims`
+Serves the handbook that ships with the package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ CALLS = [
     ("What is here?", "zim_health", {}),
     ("What is it about?", "zim_metadata", {}),
     ("What is in it?", "zim_browse", {"namespace": "C", "limit": 3}),
-    ("Walk through all of it, from a cursor:", "zim_browse", {"namespace": "C", "mode": "walk", "limit": 2}),
+    ("Read an article, found in spite of the typo:", "zim_get", {"entry_path": "safty", "max_content_length": 500}),
+    ("What are its sections?", "zim_get", {"entry_path": "safety", "view": "toc"}),
+    ("Read one of them:", "zim_get_section", {"entry_path": "safety", "section_id": "A bad name"}),
+    ("Where does an article lead?", "zim_links", {"entry_path": "index", "limit": 3}),
     ("Is the file sound?", "zim_health", {"zim_file_path": "handbook"}),
     ("A wrong word gets an answer that helps:", "zim_browse", {"namespce": "C"}),
 ]
@@ -29,11 +32,11 @@ def shorten(text: str, width: int = 600) -> str:
     return text if len(text) <= width else f"{text[:width]}… ({len(text)} characters)"
 
 
-async def show(directories: list[str]) -> None:
+async def show() -> None:
     """Run every call through one connection."""
     beside = Path(sys.executable).with_name("openzim-mcp")
     command = str(beside) if beside.exists() else shutil.which("openzim-mcp") or "openzim-mcp"
-    arguments = ["--mode", "advanced", "--log-level", "WARNING", *directories]
+    arguments = ["--mode", "advanced", "--log-level", "WARNING"]
     started = time.perf_counter()
     async with Client(StdioServerParameters(command=command, args=arguments)) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
@@ -48,4 +51,4 @@ async def show(directories: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(show, sys.argv[1:])
+    anyio.run(show)

@@ -102,8 +102,12 @@ def article(
             f"content_offset={offset} lies beyond the end: {item.path!r} has {piece.total} characters.",
             hint="Start again with content_offset=0.",
         )
-    tail = "" if piece.done else f"\n\n[content_offset={piece.stop} continues; {piece.total} characters in all]"
-    return Article(f"{head}\n\n{piece.text or '(This entry has no text.)'}{tail}")
+    return Article(f"{head}\n\n{piece.text or '(This entry has no text.)'}{_tail(piece)}")
+
+
+def _tail(piece: render.Slice) -> str:
+    """Say where a text goes on, if it does."""
+    return "" if piece.done else f"\n\n[content_offset={piece.stop} continues; {piece.total} characters in all]"
 
 
 def _head(item: Item, document: Document, requested: str) -> str:
@@ -244,8 +248,8 @@ def entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
     """Return one entry of a batch."""
     item = paths.require(archive, path)
     piece = render.slice_at_block(document_of(archive, item).blocks, 0, length)
-    tail = "" if piece.done else f"\n\n[content_offset={piece.stop} continues; {piece.total} characters in all]"
-    return {"title": item.title, "actual_path": item.path, "mime_type": item.mime_type, "content": piece.text + tail}
+    content = piece.text + _tail(piece)
+    return {"title": item.title, "actual_path": item.path, "mime_type": item.mime_type, "content": content}
 
 
 def binary(archive: Archive, path: str) -> dict[str, Any]:
