@@ -120,46 +120,6 @@ def test_the_contents_are_a_tree_and_the_structure_a_list(biology: Archive) -> N
     assert headings[0] == {"id": "History", "title": "History", "level": 2, "characters": 30}
 
 
-@pytest.mark.parametrize("name", ["History", "history", "#History", "1", " History "])
-def test_a_section_is_found_by_id_heading_or_number(biology: Archive, name: str) -> None:
-    found = articles.section(biology, "Biology", name, 1000)
-
-    assert found["content"] == "## History\n\nIt began long ago.\n\n### Antiquity\n\nAristotle wrote."
-    assert found["section"] == {"id": "History", "title": "History", "level": 2}
-    assert (found["previous"], found["next"], found["parent"]) == (
-        None,
-        {"id": "Evolution", "title": "Evolution"},
-        None,
-    )
-    assert found["children"] == [{"id": "Antiquity", "title": "Antiquity"}]
-
-
-def test_a_section_is_clipped_and_says_so(biology: Archive) -> None:
-    found = articles.section(biology, "Biology", "Evolution", 12)
-
-    assert (found["content"], found["truncated"], found["characters"]) == ("## Evolution", True, 119)
-
-
-def test_a_subsection_knows_its_parent(biology: Archive) -> None:
-    assert articles.section(biology, "Biology", "1.1", 100)["parent"] == {"id": "History", "title": "History"}
-
-
-def test_a_section_shows_its_tables_on_demand(biology: Archive) -> None:
-    folded = articles.section(biology, "Biology", "Evolution", 5000)["content"]
-    full = articles.section(biology, "Biology", "Evolution", 5000, compact=False)["content"]
-
-    assert "| 29 | 841 |" not in folded
-    assert "| 29 | 841 |" in full
-
-
-def test_an_unknown_section_lists_those_that_there_are(biology: Archive) -> None:
-    with pytest.raises(errors.SectionNotFound) as caught:
-        articles.section(biology, "Biology", "Histroy", 100)
-
-    assert caught.value.hint == "Did you mean 'History'?"
-    assert [s["id"] for s in caught.value.details["available_sections"]] == ["History", "Antiquity", "Evolution"]
-
-
 def test_bytes_come_in_base64(biology: Archive) -> None:
     found = articles.binary(biology, "pic.png")
 

@@ -131,7 +131,7 @@ def _term(walker: Walker, node: LexborNode) -> None:
         text = walker.line(node).replace("**", "").strip(_ORNAMENT)
         term = f"**{text}**"
     if text:
-        walker.emit("definition", term)
+        walker.emit("definition", term, attributes.get("id") or "")
 
 
 def preformatted(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:

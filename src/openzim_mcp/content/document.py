@@ -21,6 +21,8 @@ class Block(NamedTuple):
     kind: BlockKind
     text: str
     section: int
+    anchor: str = ""
+    """The id of a definition: what it can be asked for by."""
 
 
 class Link(NamedTuple):
@@ -74,8 +76,3 @@ class Document:
     def children(self, section: int) -> list[int]:
         """Return the sections right below one."""
         return [number for number, other in enumerate(self.sections) if other.parent == section]
-
-    def text_of(self, section: int, *, with_children: bool) -> list[Block]:
-        """Return the blocks of a section, with or without those of its subsections."""
-        chosen = self.sections[section]
-        return list(self.blocks[chosen.start : chosen.end if with_children else chosen.stop])

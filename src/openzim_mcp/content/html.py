@@ -237,7 +237,7 @@ class Walker:
             text = self.take()
             self.emit(kind, escape_structure(text))
 
-    def emit(self, kind: BlockKind, text: str) -> None:
+    def emit(self, kind: BlockKind, text: str, anchor: str = "") -> None:
         """Add a finished block; one that is mostly links to places on the same page is a table of contents."""
         if not text:
             return
@@ -247,7 +247,7 @@ class Walker:
             if kind in {"list", "paragraph"} and inside > 20 and inside * 5 > len(text) * 3:  # noqa: PLR2004
                 self.dropped["contents"] += 1
                 return
-        self.out.append(Block(kind, text, self.outline.current))
+        self.out.append(Block(kind, text, self.outline.current, anchor))
 
     def captured(self, node: LexborNode) -> list[Block]:
         """Walk a node into blocks of its own."""

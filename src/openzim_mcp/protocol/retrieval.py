@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from openzim_mcp import errors
 from openzim_mcp.protocol.arguments import ArchiveArguments
 from openzim_mcp.protocol.backend import Markdown, Picture
-from openzim_mcp.services import articles, paths
+from openzim_mcp.services import articles, paths, sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,7 +183,7 @@ async def zim_get_section(call: Call, given: SectionArguments) -> Payload:
         call.backend,
         archive,
         given.entry_path,
-        articles.section,
+        sections.section,
         name=given.section_id,
         length=given.max_chars or _SECTION_CHARACTERS,
         compact=given.compact,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import difflib
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -152,7 +151,7 @@ def contents(archive: Archive, path: str) -> dict[str, Any]:
         below = [branch(child) for child in document.children(number)]
         return {"id": section.id, "title": section.title, "level": section.level, "children": below}
 
-    return _about(archive, item) | {"toc": [branch(number) for number in document.children(0)]}
+    return about(archive, item) | {"toc": [branch(number) for number in document.children(0)]}
 
 
 def structure(archive: Archive, path: str) -> dict[str, Any]:
@@ -164,84 +163,18 @@ def structure(archive: Archive, path: str) -> dict[str, Any]:
             "id": section.id,
             "title": section.title,
             "level": section.level,
-            "characters": len(render.join(document.text_of(number, with_children=False))),
+            "characters": len(render.join(document.blocks[section.start : section.stop])),
         }
         for number, section in enumerate(document.sections)
         if number
     ]
     lead = len(render.join(document.lead))
-    return _about(archive, item) | {"lead_characters": lead, "headings": headings}
+    return about(archive, item) | {"lead_characters": lead, "headings": headings}
 
 
-def _about(archive: Archive, item: Item) -> dict[str, Any]:
+def about(archive: Archive, item: Item) -> dict[str, Any]:
+    """Return what names an entry in every payload about it."""
     return {"path": item.path, "title": item.title, "archive": f"{archive.name}.zim"}
-
-
-def section(
-    archive: Archive, path: str, name: str, length: int, budget: int | None = None, *, compact: bool = True
-) -> dict[str, Any]:
-    """Return one section with its subsections, and what is around it."""
-    item = paths.require(archive, path)
-    document = document_of(archive, item)
-    number = _find_section(document, item, name)
-    blocks = document.text_of(number, with_children=True)
-    if compact:
-        blocks = render.fold(document, blocks)
-    text = render.join(blocks)
-    content = text[:length] if budget is None else tokens.cut(text[:length], budget)
-    siblings = document.children(document.sections[number].parent or 0) if number else []
-    at = siblings.index(number) if number in siblings else 0
-    return _about(archive, item) | {
-        "section": _name(document, number) | {"level": document.sections[number].level},
-        "content": content,
-        "truncated": len(content) < len(text),
-        "characters": len(text),
-        "previous": _name(document, siblings[at - 1]) if siblings and at else None,
-        "next": _name(document, siblings[at + 1]) if at + 1 < len(siblings) else None,
-        "parent": _name(document, document.sections[number].parent) if document.sections[number].parent else None,
-        "children": [_name(document, child) for child in document.children(number)] if number else [],
-    }
-
-
-def _name(document: Document, number: int | None) -> dict[str, Any]:
-    chosen = document.sections[number or 0]
-    return {"id": chosen.id or "lead", "title": chosen.title or "(lead)"}
-
-
-def _find_section(document: Document, item: Item, name: str) -> int:
-    """Return the section of an id, a heading, or a number of the outline such as 2 or 2.1."""
-    wanted = name.strip().lstrip("#").strip()
-    if wanted in {"", "lead"}:
-        return 0
-    for matches in (
-        lambda s: s.id == wanted,
-        lambda s: s.title == wanted,
-        lambda s: wanted.casefold().replace("_", " ") in {s.title.casefold(), s.id.casefold().replace("_", " ")},
-    ):
-        found = next((n for n, s in enumerate(document.sections) if n and matches(s)), None)
-        if found is not None:
-            return found
-    by_number = _numbered(document, wanted)
-    if by_number is not None:
-        return by_number
-    titles = [s.title for s in document.sections[1:]]
-    close = difflib.get_close_matches(wanted, titles, n=3, cutoff=0.5)
-    raise errors.SectionNotFound(
-        f"{item.path!r} has no section {clean(name, 100)!r}.",
-        hint=f"Did you mean {close[0]!r}?" if close else "Use one of available_sections.",
-        did_you_mean=close,
-        available_sections=[{"id": s.id, "title": s.title} for s in document.sections[1:101]],
-    )
-
-
-def _numbered(document: Document, wanted: str) -> int | None:
-    number = 0
-    for part in wanted.split("."):
-        below = document.children(number)
-        if not part.isdecimal() or not 1 <= int(part) <= len(below):
-            return None
-        number = below[int(part) - 1]
-    return number
 
 
 def entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
