@@ -73,6 +73,13 @@ class Document:
         """The blocks before the first heading."""
         return self.blocks[: self.sections[0].stop]
 
+    @cached_property
+    def _below(self) -> dict[int | None, list[int]]:
+        found: dict[int | None, list[int]] = {}
+        for number, section in enumerate(self.sections):
+            found.setdefault(section.parent, []).append(number)
+        return found
+
     def children(self, section: int) -> list[int]:
         """Return the sections right below one."""
-        return [number for number, other in enumerate(self.sections) if other.parent == section]
+        return self._below.get(section, [])

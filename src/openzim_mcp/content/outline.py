@@ -24,6 +24,7 @@ class Outline:
         self.title = ""
         self._drafts = [_Draft("", "", 0, None, 0)]
         self._ids: set[str] = set()
+        self._numbered: dict[str, int] = {}
 
     @property
     def current(self) -> int:
@@ -38,9 +39,13 @@ class Outline:
         self._drafts.append(_Draft(self._unique(anchor or title.replace(" ", "_")), title, level, parent, start))
 
     def _unique(self, name: str) -> str:
-        candidate, number = name, 2
+        """Return the name, or the first of name_2, name_3, … that is free; where it was last found is remembered."""
+        candidate = name
+        number = self._numbered.get(name, 1)
         while candidate in self._ids:
-            candidate, number = f"{name}_{number}", number + 1
+            number += 1
+            candidate = f"{name}_{number}"
+        self._numbered[name] = number
         self._ids.add(candidate)
         return candidate
 
@@ -54,13 +59,19 @@ class Outline:
 
     def sections(self, blocks: int) -> tuple[Section, ...]:
         """Return the sections of a page of that many blocks."""
-        found = []
+        ends = [blocks] * len(self._drafts)
+        below: list[int] = []
         for number, draft in enumerate(self._drafts):
-            later = self._drafts[number + 1 :]
-            stop = later[0].start if later else blocks
-            end = next((other.start for other in later if other.level <= draft.level), blocks) if number else blocks
-            found.append(Section(draft.id, draft.title, draft.level, draft.parent, draft.start, stop, end))
-        return tuple(found)
+            # A heading ends the sections of its level and deeper ones; the lead is around them all.
+            while below and self._drafts[below[-1]].level >= draft.level:
+                ends[below.pop()] = draft.start
+            if number:
+                below.append(number)
+        stops = [*(draft.start for draft in self._drafts[1:]), blocks]
+        return tuple(
+            Section(draft.id, draft.title, draft.level, draft.parent, draft.start, stop, end)
+            for draft, stop, end in zip(self._drafts, stops, ends, strict=True)
+        )
 
     def finish(self, blocks: list[Block]) -> tuple[tuple[Block, ...], tuple[Section, ...], list[int]]:
         """Return blocks and sections without the sections that pruning emptied, and where each section went."""
