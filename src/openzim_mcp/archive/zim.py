@@ -73,6 +73,11 @@ class Archive:
                 hint="Check it with zim_health and download it again if the checksum is wrong.",
             ) from error
 
+    @property
+    def shown(self) -> str:
+        """The name as results show it."""
+        return f"{self.name}.zim"
+
     @cached_property
     def uuid(self) -> str:
         """The archive's own identifier."""
@@ -222,15 +227,19 @@ class Archive:
 
     def suggest(self, text: str, limit: int) -> list[Item]:
         """Return items whose titles begin like the text. Asks an index."""
-        with self._translated():
-            return self._items(SuggestionSearcher(self._zim).suggest(text).getResults(0, limit))
+        return self._items(self._suggested(text, limit))
 
     def search(self, text: str, limit: int) -> list[Item]:
         """Return items that contain all the words. Asks an index."""
-        if not self.has_fulltext_index:
-            return []
+        return self._items(self._containing(text, limit)) if self.has_fulltext_index else []
+
+    def _suggested(self, text: str, limit: int) -> list[str]:
         with self._translated():
-            return self._items(Searcher(self._zim).search(Query().set_query(text)).getResults(0, limit))
+            return list(SuggestionSearcher(self._zim).suggest(text).getResults(0, limit))
+
+    def _containing(self, words: str, limit: int) -> list[str]:
+        with self._translated():
+            return list(Searcher(self._zim).search(Query().set_query(words)).getResults(0, limit))
 
     def _items(self, paths: Iterable[str]) -> list[Item]:
         found = []
@@ -243,12 +252,11 @@ class Archive:
 
     def try_indexes(self, words: Sequence[str]) -> None:
         """Ask each index for some words, so that a damaged one fails here and now."""
-        with self._translated():
-            for word in words:
-                if self.has_title_index:
-                    list(SuggestionSearcher(self._zim).suggest(word).getResults(0, 5))
-                if self.has_fulltext_index:
-                    list(Searcher(self._zim).search(Query().set_query(word)).getResults(0, 5))
+        for word in words:
+            if self.has_title_index:
+                self._suggested(word, 5)
+            if self.has_fulltext_index:
+                self._containing(word, 5)
 
 
 def _target(entry: ZimEntry) -> ZimEntry:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from openzim_mcp.content.furniture import is_numbered
 from openzim_mcp.content.text import strip_invisible
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from openzim_mcp.content.document import Block
-    from openzim_mcp.content.html import Handler, Walker
-
-    Attributes = dict[str, str | None]
+    from openzim_mcp.content.html import Attributes, Handler, Walker
 
 _BLOCKS = (
     "p div section article main header aside address center details summary form fieldset figcaption dt dd li "
@@ -58,8 +57,7 @@ def heading(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     elif level == 1 and not walker.out and not walker.outline.title:
         walker.outline.title = title
     else:
-        walker.outline.open(title, level, name, len(walker.out))
-        walker.emit("heading", f"{'#' * level} {title}")
+        walker.open_section(title, level, name)
 
 
 def _anchor(walker: Walker, node: LexborNode, attributes: Attributes, before: str) -> str:
@@ -71,8 +69,7 @@ def _anchor(walker: Walker, node: LexborNode, attributes: Attributes, before: st
         around.append(parent.id)
         parent = parent.parent
     for name in [*own, before, *around]:
-        numbered = not name or (name.startswith("mw") and len(name) <= 6)  # noqa: PLR2004
-        if name and not numbered and not walker.outline.knows(name):
+        if name and not is_numbered(name) and not walker.outline.knows(name):
             return name
     return ""
 
@@ -194,8 +191,7 @@ def stack_exchange(walker: Walker, node: LexborNode, name: str, attributes: Attr
     if not {"question", "answer"} & set(classes):
         return False
     walker.flush()
-    walker.outline.open(_post_title(node, classes), 2, name, len(walker.out))
-    walker.emit("heading", f"## {_post_title(node, classes)}")
+    walker.open_section(_post_title(node, classes), 2, name)
     walker.walk(node)
     walker.flush()
     return True

@@ -83,3 +83,9 @@ class Document:
     def children(self, section: int) -> list[int]:
         """Return the sections right below one."""
         return self._below.get(section, [])
+
+
+def without_sections(blocks: tuple[Block, ...], title: str = "", dropped: dict[str, int] | None = None) -> Document:
+    """Return a document that is all lead."""
+    lead = Section("", "", 0, None, 0, len(blocks), len(blocks))
+    return Document(title, "", "", blocks, (lead,), (), (), dropped=dropped or {})

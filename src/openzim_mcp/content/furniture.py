@@ -60,6 +60,11 @@ class Trait:
     INFOBOX = 128
 
 
+def is_numbered(name: str) -> bool:
+    """Return whether an id is one of those that MediaWiki's parser gives to everything, such as mwAb."""
+    return name.startswith("mw") and len(name) <= 6  # noqa: PLR2004
+
+
 @lru_cache(maxsize=20_000)
 def traits(classes: str) -> int:
     """Return what a class attribute says; pages repeat the same few strings."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborHTMLParser
 
 from openzim_mcp.content import blocks, inline, tables
-from openzim_mcp.content.document import Block, Document, Link
-from openzim_mcp.content.furniture import SKIPPED_IDS, SKIPPED_TAGS, Trait, hides, traits
+from openzim_mcp.content.document import Block, Document, Link, without_sections
+from openzim_mcp.content.furniture import SKIPPED_IDS, SKIPPED_TAGS, Trait, hides, is_numbered, traits
 from openzim_mcp.content.hrefs import Resolver
 from openzim_mcp.content.outline import Outline
-from openzim_mcp.content.text import escape_structure, strip_invisible
+from openzim_mcp.content.text import LINE, escape_structure, strip_invisible, visible_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from openzim_mcp.content.document import BlockKind, LinkKind
 
-    Handler = Callable[["Walker", LexborNode, dict[str, str | None]], None]
+    Attributes = dict[str, str | None]
+    Handler = Callable[["Walker", LexborNode, Attributes], None]
 
-LINE = "\x04"
-"""A line break inside a block; the bytes of a page never hold it."""
 _CONTROLS = bytes(code for code in range(32) if code not in {9, 10, 12, 13}) + b"\x7f"
 _LANDMARKS = "#mw-content-text, #bodyContent, main, [role=main], article, #pcs"
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
@@ -88,9 +87,8 @@ def _is_bomb(raw: bytes) -> bool:
 def _plain(raw: bytes) -> Document:
     """Return a page that is not worth a tree as bare text."""
     text = strip_invisible(" ".join(_TAG.sub(" ", raw.decode(errors="replace")).split()))
-    outline = Outline()
     content = (Block("paragraph", escape_structure(text), 0),) if text else ()
-    return Document("", "", "", content, outline.sections(len(content)), (), (), dropped={"markup": len(raw)})
+    return without_sections(content, dropped={"markup": len(raw)})
 
 
 def _article(tree: LexborHTMLParser) -> LexborNode | None:
@@ -158,31 +156,29 @@ class Walker:
                 child = child.next
         self._depth -= 1
 
-    def _handled_by_attributes(self, node: LexborNode, tag: str, attributes: dict[str, str | None]) -> bool:
+    def _handled_by_attributes(self, node: LexborNode, tag: str, attributes: Attributes) -> bool:
         """Deal with what class, id or style decide; return whether the element is done with."""
         classes = attributes.get("class")
         if classes and (kind := traits(classes)) and self._handled_by_class(node, tag, attributes, kind):
             return True
         name = attributes.get("id")
         if name:
-            if name in SKIPPED_IDS:
+            if name in SKIPPED_IDS or name.startswith("cite_ref"):
                 return True
-            if name.startswith("cite_ref"):
+            if (name == "question" or name.startswith("answer")) and blocks.stack_exchange(
+                self, node, name, attributes
+            ):
                 return True
-            if name == "question" or name.startswith("answer"):
-                handled = blocks.stack_exchange(self, node, name, attributes)
-                if handled:
-                    return True
-            if not (name.startswith("mw") and len(name) <= 6):  # noqa: PLR2004  parsoid numbers everything
+            if not is_numbered(name):
                 self.anchor = name
         return self.is_hidden(node, attributes)
 
-    def _handled_by_class(self, node: LexborNode, tag: str, attributes: dict[str, str | None], kind: int) -> bool:
+    def _handled_by_class(self, node: LexborNode, tag: str, attributes: Attributes, kind: int) -> bool:
         # The formula comes before everything: MediaWiki hides its source with display:none.
         if kind & Trait.FORMULA:
             inline.formula(self, node, attributes)
         elif kind & Trait.DESCRIPTION:
-            self.description = " ".join(strip_invisible(node.text()).split())
+            self.description = visible_line(node.text())
         elif kind & Trait.SKIPPED:
             self.dropped["navigation"] += 1
         elif kind & Trait.CITATION and tag in {"sup", "span"}:
@@ -200,7 +196,7 @@ class Walker:
             return False
         return True
 
-    def is_hidden(self, node: LexborNode, attributes: dict[str, str | None]) -> bool:
+    def is_hidden(self, node: LexborNode, attributes: Attributes) -> bool:
         """Return whether an element is invisible; the sections of mobile pages only seem to be."""
         style = attributes.get("style")
         hidden = (
@@ -213,7 +209,7 @@ class Walker:
         self.dropped["hidden"] += len(node.text())
         return True
 
-    def skips(self, node: LexborNode, attributes: dict[str, str | None]) -> bool:
+    def skips(self, node: LexborNode, attributes: Attributes) -> bool:
         """Return whether an element that a handler meets itself is furniture or hidden."""
         if not attributes:
             return False
@@ -234,8 +230,7 @@ class Walker:
     def flush(self, kind: BlockKind = "paragraph") -> None:
         """End the block being made."""
         if self.buffer:
-            text = self.take()
-            self.emit(kind, escape_structure(text))
+            self.emit(kind, escape_structure(self.take()))
 
     def emit(self, kind: BlockKind, text: str, anchor: str = "") -> None:
         """Add a finished block; one that is mostly links to places on the same page is a table of contents."""
@@ -248,6 +243,11 @@ class Walker:
                 self.dropped["contents"] += 1
                 return
         self.out.append(Block(kind, text, self.outline.current, anchor))
+
+    def open_section(self, title: str, level: int, name: str) -> None:
+        """Start a section with its heading."""
+        self.outline.open(title, level, name, len(self.out))
+        self.emit("heading", f"{'#' * level} {title}")
 
     def captured(self, node: LexborNode) -> list[Block]:
         """Walk a node into blocks of its own."""
@@ -273,7 +273,7 @@ class Walker:
         """Return what was found."""
         attributes = tree.root.attributes if tree.root is not None else {}
         title = tree.css_first("title")
-        name = self.outline.title or (" ".join(strip_invisible(title.text()).split()) if title is not None else "")
+        name = self.outline.title or (visible_line(title.text()) if title is not None else "")
         content, sections, moved = self.outline.finish(self.out)
         links = tuple(link._replace(section=moved[link.section]) for link in self.links)
         return Document(

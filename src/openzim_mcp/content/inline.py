@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from openzim_mcp.content.text import strip_invisible
+from openzim_mcp.content.blocks import preformatted
+from openzim_mcp.content.text import LINE, strip_invisible, visible_line
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.content.html import Handler, Walker
+    from openzim_mcp.content.html import Attributes, Handler, Walker
 
-    Attributes = dict[str, str | None]
-
-_LINE = "\x04"
 _RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")  # noqa: RUF001
 _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")  # noqa: RUF001
 _STYLE = re.compile(r"^\{\\(?:displaystyle|textstyle)\s*(.*?)\s*\}$", re.DOTALL)
@@ -42,7 +40,7 @@ def anchor(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
         if text in _PERMALINKS:
             del walker.buffer[at:]
         walker.anchor_characters += len(text)
-    walker.link(kind, target, fragment, strip_invisible(text.replace(_LINE, " ")))
+    walker.link(kind, target, fragment, strip_invisible(text.replace(LINE, " ")))
 
 
 def _emphasis(mark: str) -> Handler:
@@ -54,7 +52,7 @@ def _emphasis(mark: str) -> Handler:
             return
         text = "".join(walker.buffer[at:])
         core = text.strip()
-        if core and _LINE not in core and not core.startswith("*") and not core.endswith("*"):
+        if core and LINE not in core and not core.startswith("*") and not core.endswith("*"):
             before, _, after = text.partition(core)
             walker.buffer[at:] = [before, mark, core, mark, after]
 
@@ -92,9 +90,7 @@ def code(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
             if found:
                 walker.link(*found, link.text().strip())
     if "\n" in text.strip() and not walker.nested and not walker.buffer:
-        from openzim_mcp.content import blocks  # noqa: PLC0415  blocks know inline, not the other way round
-
-        blocks.preformatted(walker, node, attributes)
+        preformatted(walker, node, attributes)
         return
     line = " ".join(text.split())
     walker.buffer.append(f"`` {line} ``" if "`" in line else f"`{line}`")
@@ -116,7 +112,7 @@ def formula(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
 
 
 def _tex(walker: Walker, tex: str) -> None:
-    tex = " ".join(strip_invisible(tex).split())
+    tex = visible_line(tex)
     styled = _STYLE.match(tex)
     tex = styled[1] if styled else tex
     if tex:
@@ -135,24 +131,26 @@ def image(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     if "formula" in classes or "tex" in classes.split() or classes.startswith("math"):
         formula(walker, node, attributes)
         return
-    source = attributes.get("src") or attributes.get("data-src") or ""
-    found = walker.resolve(source) if not source.startswith("data:") else None
-    if found and found[0] != "external":
-        walker.link("media", found[1], "", strip_invisible(attributes.get("alt") or ""))
+    _file(walker, attributes.get("src") or attributes.get("data-src") or "", attributes.get("alt") or "")
 
 
 def media(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Remember the files of a video or a sound."""
     sources = [attributes.get("src"), *(source.attributes.get("src") for source in node.css("source"))]
     for source in filter(None, sources):
-        found = walker.resolve(source)
-        if found and found[0] != "external":
-            walker.link("media", found[1], "", "")
+        _file(walker, source, "")
+
+
+def _file(walker: Walker, source: str, text: str) -> None:
+    """Remember a file of the archive; what is elsewhere, or written into the page itself, is none."""
+    found = walker.resolve(source)
+    if found and found[0] != "external":
+        walker.link("media", found[1], "", strip_invisible(text))
 
 
 def line_break(walker: Walker, _node: LexborNode, _attributes: Attributes) -> None:
     """End a line inside a block."""
-    walker.buffer.append(_LINE)
+    walker.buffer.append(LINE)
 
 
 def _around(before: str, after: str) -> Handler:

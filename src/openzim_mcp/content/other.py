@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from openzim_mcp.content.document import Block, Document
-from openzim_mcp.content.outline import Outline
+from openzim_mcp.content.document import Block, Document, without_sections
 from openzim_mcp.content.text import strip_invisible
 
 _TEXT = ("text/", "application/xml", "application/javascript", "application/x-javascript", "application/rtf")
@@ -30,14 +29,14 @@ def parse(raw: bytes, mime_type: str, title: str) -> Document:
     if "json" in mime_type:
         text = f"```json\n{_readable(text)}\n```"
     blocks = tuple(Block("lines", part, 0) for part in _visible(text).split("\n\n") if part.strip("\n"))
-    return Document(title, "", "", blocks, Outline().sections(len(blocks)), (), ())
+    return without_sections(blocks, title)
 
 
 def card(mime_type: str, size: int) -> Document:
     """Return what to say of an entry that cannot be read as text."""
     what = next((words for start, words in _KINDS.items() if mime_type.startswith(start)), "a binary file")
     text = f"This entry is {what} ({mime_type}, {size} bytes). zim_get with binary=true fetches it."
-    return Document("", "", "", (Block("paragraph", text, 0),), Outline().sections(1), (), ())
+    return without_sections((Block("paragraph", text, 0),))
 
 
 def _visible(text: str) -> str:

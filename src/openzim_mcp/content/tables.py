@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.content.html import Walker
-
-    Attributes = dict[str, str | None]
+    from openzim_mcp.content.html import Attributes, Walker
 
 _WIDEST = 50
 _TALLEST = 500

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+LINE = "\x04"
+"""A line break inside a block being made; the bytes of a page never hold it."""
 # Controls, bidi overrides and isolates, tag characters, fillers and other characters that only hide something.
 # Single zero-width joiners shape Persian, Indic and emoji text and stay.
 _INVISIBLE = re.compile(
@@ -34,7 +36,12 @@ def _escape_line(line: str) -> str:
     return f"\\{line}" if line[:1] in _STARTS_STRUCTURE and _STRUCTURE.match(line) else line
 
 
+def visible_line(text: str) -> str:
+    """Return `text` on one line, without what cannot be seen."""
+    return " ".join(strip_invisible(text).split())
+
+
 def clean(text: str, limit: int = 4000) -> str:
-    """Return `text` on one line, without what cannot be seen, at most `limit` long."""
-    line = " ".join(strip_invisible(text[: 2 * limit].replace("\u0085", " ")).split())
+    """Return the same, at most `limit` long."""
+    line = visible_line(text[: 2 * limit].replace("\u0085", " "))
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -67,18 +67,13 @@ class SectionArguments(BudgetedArguments):
     compact: bool = Field(True, description="Fold large tables; false shows them.")
 
 
-def operation_of(given: GetArguments) -> Operation:
-    """Return what a call of `zim_get` is charged as."""
+def charged_as(given: GetArguments) -> tuple[Operation, int]:
+    """Return what a call of `zim_get` is charged as, and how often."""
     if given.entry_paths:
-        return "get_zim_entries"
+        return "get_zim_entries", len(given.entry_paths)
     if given.binary:
-        return "get_binary_entry"
-    return "get_entry" if given.view == "full" else "get_structure"
-
-
-def times(given: object) -> int:
-    """Return how many operations a call stands for."""
-    return max(1, len(given.entry_paths or ())) if isinstance(given, GetArguments) else 1
+        return "get_binary_entry", 1
+    return ("get_entry" if given.view == "full" else "get_structure"), 1
 
 
 def _check_combination(given: GetArguments) -> None:

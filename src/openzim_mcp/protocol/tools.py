@@ -52,15 +52,23 @@ class Call:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: `operation` is what the rate limit charges for, `simple` whether it is offered in simple mode too."""
+    """A tool: `simple` says whether it is offered in simple mode too.
+
+    `operation` is what the rate limit charges for; where that depends on the arguments, a function of them that also
+    says how often.
+    """
 
     name: str
     title: str
     description: str
     arguments: type[Arguments]
-    operation: Operation | Callable[[Any], Operation]
+    operation: Operation | Callable[[Any], tuple[Operation, int]]
     run: Callable[[Call, Any], Awaitable[Payload | Markdown | Picture]]
     simple: bool = False
+
+    def charged_as(self, given: Arguments) -> tuple[Operation, int]:
+        """Return the operation that a call stands for, and how often."""
+        return (self.operation, 1) if isinstance(self.operation, str) else self.operation(given)
 
     def to_wire(self) -> types.Tool:
         """Return the tool as clients see it."""
@@ -71,6 +79,11 @@ class Tool:
             input_schema=schema(self.arguments),
             annotations=_READ_ONLY,
         )
+
+
+def _check_start(cursor: str | None, offset: int) -> None:
+    if cursor and offset:
+        raise ValueError("cursor and offset exclude each other: a cursor knows where to go on")
 
 
 class BrowseArguments(ArchiveArguments):
@@ -86,8 +99,7 @@ class BrowseArguments(ArchiveArguments):
 
     @model_validator(mode="after")
     def _check_combination(self) -> BrowseArguments:
-        if self.cursor and self.offset:
-            raise ValueError("cursor and offset exclude each other: a cursor knows where to go on")
+        _check_start(self.cursor, self.offset)
         if self.cursor and self.mode == "page" and "mode" in self.model_fields_set:
             raise ValueError("cursor belongs to mode='walk'; use offset with mode='page'")
         if self.mode == "walk" and self.offset:
@@ -110,8 +122,7 @@ class LinksArguments(ArchiveArguments):
 
     @model_validator(mode="after")
     def _check_combination(self) -> LinksArguments:
-        if self.cursor and self.offset:
-            raise ValueError("cursor and offset exclude each other: a cursor knows where to go on")
+        _check_start(self.cursor, self.offset)
         if not self.cursor and not self.entry_path:
             raise ValueError("entry_path: required, but not given")
         return self
@@ -146,10 +157,8 @@ async def _zim_links(call: Call, given: LinksArguments) -> Payload:
 
 def _continued(model: type[_Cursored], tool: str, given: _Cursored) -> _Cursored:
     """Complete a call that passes a cursor with the request that the cursor carries."""
-    cursor = given.model_dump(exclude_unset=True).get("cursor")
-    if not cursor:
-        return given
-    return parse(model, paging.decode(cursor, tool)[2] | given.model_dump(exclude_unset=True))
+    said = given.model_dump(exclude_unset=True)
+    return parse(model, paging.decode(said["cursor"], tool)[2] | said) if said.get("cursor") else given
 
 
 async def _zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
@@ -171,7 +180,7 @@ TOOLS = (
         "Read an entry",
         "Read an article by path, title or URL as Markdown; or its summary or outline, several entries, a file.",
         GetArguments,
-        retrieval.operation_of,
+        retrieval.charged_as,
         retrieval.zim_get,
     ),
     Tool(
@@ -203,7 +212,7 @@ TOOLS = (
         "Links of an article",
         "The links of an article and where they lead, or the articles that are related to it.",
         LinksArguments,
-        lambda given: "get_related_articles" if given.direction == "related" else "default",
+        lambda given: ("get_related_articles" if given.direction == "related" else "default", 1),
         _zim_links,
     ),
     Tool(
@@ -233,9 +242,7 @@ async def call_tool(
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {clean(params.name, 100)}. There are: {', '.join(known)}.")
     try:
         given = parse(tool.arguments, params.arguments)
-        backend.limiter.charge(
-            tool.operation if isinstance(tool.operation, str) else tool.operation(given), retrieval.times(given)
-        )
+        backend.limiter.charge(*tool.charged_as(given))
         return _result(await tool.run(Call(backend, context), given))
     except errors.OpenZimMcpError as error:
         return _result(error.payload(tool.name), is_error=True)

@@ -62,6 +62,12 @@ def document_of(archive: Archive, item: Item) -> Document:
     return _documents.of(archive, item)
 
 
+def page_of(archive: Archive, path: str) -> tuple[Item, Document]:
+    """Return what is at a path, and its document."""
+    item = paths.require(archive, path)
+    return item, document_of(archive, item)
+
+
 @dataclass(frozen=True)
 class Article:
     """A page of an article, ready to be read."""
@@ -86,8 +92,7 @@ def article(
     archive: Archive, path: str, requested: str, offset: int, length: int, budget: int | None, *, compact: bool
 ) -> Article:
     """Return a page of an article as Markdown, under a header that says what it is."""
-    item = paths.require(archive, path)
-    document = document_of(archive, item)
+    item, document = page_of(archive, path)
     blocks = render.fold(document, document.blocks) if compact else document.blocks
     head = _head(item, document, requested)
     if budget is not None:
@@ -114,21 +119,20 @@ def _head(item: Item, document: Document, requested: str) -> str:
     same = requested == item.path
     path = f"Path: {item.path}" if same else f"Requested Path: {clean(requested, 300)}\nActual Path: {item.path}"
     hidden = document.dropped.get("hidden", 0)
-    note = f"\nNote: {hidden} characters of hidden text left out" if hidden > len(document.body) else ""
+    note = f"\nNote: {hidden} characters of hidden text left out" if hidden and hidden > len(document.body) else ""
     return f"# {title}\n\nTitle: {clean(item.title, 300)}\n{path}\nType: {item.mime_type}{note}\n\n## Content"
 
 
 def summary(archive: Archive, path: str) -> Summary:
     """Return the lead of an article, without boxes, hatnotes and captions."""
-    item = paths.require(archive, path)
-    document = document_of(archive, item)
+    item, document = page_of(archive, path)
     wanted = {"paragraph", "list", "quote", "definition", "code", "lines"}
     lead = [block for block in document.lead if block.kind in wanted]
     chosen = lead or [block for block in document.blocks if block.kind in wanted][:1]
     return Summary(
         path=item.path,
         title=item.title,
-        archive=f"{archive.name}.zim",
+        archive=archive.shown,
         summary=render.slice_at_block(chosen, 0, 4000).text.rstrip(),
         description=document.description or None,
         facts=dict(document.facts) or None,
@@ -143,8 +147,7 @@ def _meanings(document: Document) -> list[str]:
 
 def contents(archive: Archive, path: str) -> dict[str, Any]:
     """Return the sections of an article as a tree."""
-    item = paths.require(archive, path)
-    document = document_of(archive, item)
+    item, document = page_of(archive, path)
 
     def branch(number: int) -> dict[str, Any]:
         section = document.sections[number]
@@ -156,8 +159,7 @@ def contents(archive: Archive, path: str) -> dict[str, Any]:
 
 def structure(archive: Archive, path: str) -> dict[str, Any]:
     """Return the sections of an article as a list, each with the length of its own text."""
-    item = paths.require(archive, path)
-    document = document_of(archive, item)
+    item, document = page_of(archive, path)
     headings = [
         {
             "id": section.id,
@@ -174,13 +176,13 @@ def structure(archive: Archive, path: str) -> dict[str, Any]:
 
 def about(archive: Archive, item: Item) -> dict[str, Any]:
     """Return what names an entry in every payload about it."""
-    return {"path": item.path, "title": item.title, "archive": f"{archive.name}.zim"}
+    return {"path": item.path, "title": item.title, "archive": archive.shown}
 
 
 def entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
     """Return one entry of a batch."""
-    item = paths.require(archive, path)
-    piece = render.slice_at_block(document_of(archive, item).blocks, 0, length)
+    item, document = page_of(archive, path)
+    piece = render.slice_at_block(document.blocks, 0, length)
     content = piece.text + _tail(piece)
     return {"title": item.title, "actual_path": item.path, "mime_type": item.mime_type, "content": content}
 

@@ -48,7 +48,7 @@ def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
     name, numbers = _find(archive, namespace)
     chosen = numbers[offset : offset + limit]
     return Page(
-        archive=f"{archive.name}.zim",
+        archive=archive.shown,
         namespace=name,
         entries=[archive.entry_at(number) for number in chosen],
         total=len(numbers),
@@ -70,7 +70,7 @@ def walk(archive: Archive, namespace: str, cursor: str | None, limit: int) -> Wa
     done = stop >= len(numbers)
     request = {"zim_file_path": archive.name, "namespace": name, "limit": limit}
     return Walk(
-        archive=f"{archive.name}.zim",
+        archive=archive.shown,
         namespace=name,
         entries=[archive.entry_at(number) for number in numbers[start:stop]],
         total=len(numbers),

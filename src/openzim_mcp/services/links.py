@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
 from openzim_mcp.content.hrefs import spellings
-from openzim_mcp.services import articles, paging, paths
+from openzim_mcp.services import articles, paging
 
 if TYPE_CHECKING:
     from openzim_mcp.archive.zim import Archive, Item
@@ -26,18 +26,14 @@ _RESOLVED_FOR_RELATED = 1000
 
 def outbound(archive: Archive, path: str, limit: int, offset: int, cursor: str | None) -> dict[str, Any]:
     """Return the links of an article, once for each section, with where they lead in this archive."""
-    item = paths.require(archive, path)
-    document = articles.document_of(archive, item)
+    item, document = articles.page_of(archive, path)
     unique = {
         (link.kind, link.target, link.section): link for link in reversed(document.links) if link.kind != "anchor"
     }
     found = list(reversed(unique.values()))
     counts = Counter(link.kind for link in found)
     start, next_cursor = _window(archive, item, "outbound", len(found), limit, offset, cursor)
-    return {
-        "path": item.path,
-        "title": item.title,
-        "archive": f"{archive.name}.zim",
+    return articles.about(archive, item) | {
         "outbound_links": [_row(archive, document, link) for link in found[start : start + limit]],
         "internal_count": counts["internal"],
         "external_count": counts["external"],
@@ -72,18 +68,14 @@ def resolve(archive: Archive, target: str) -> Item | None:
 
 def related(archive: Archive, path: str, limit: int, offset: int, cursor: str | None) -> dict[str, Any]:
     """Return the articles that belong with one: linked often, early, both ways, or linking to the same things."""
-    item = paths.require(archive, path)
-    document = articles.document_of(archive, item)
+    item, document = articles.page_of(archive, path)
     found, scores, mentions = _neighbours(archive, item, document)
     own = set(found)
     for target in sorted(found, key=lambda p: -scores[p])[:_LOOKED_INTO]:
         scores[target] += _kinship(archive, found[target], item.path, own)
     ranked = sorted(found, key=lambda p: (-scores[p], p))
     start, next_cursor = _window(archive, item, "related", len(ranked), limit, offset, cursor)
-    return {
-        "path": item.path,
-        "title": item.title,
-        "archive": f"{archive.name}.zim",
+    return articles.about(archive, item) | {
         "related": [
             {"path": target, "title": found[target].title, "mentions": mentions[target]}
             for target in ranked[start : start + limit]

@@ -65,7 +65,7 @@ def describe(archive: Archive) -> Metadata:
     raw = archive.metadata()
     texts = {key: _text(value) for key, value in raw.items() if not _ILLUSTRATION.fullmatch(key)}
     return Metadata(
-        archive=f"{archive.name}.zim",
+        archive=archive.shown,
         metadata=texts | {key.lower(): texts[key] for key in _LOWER_CASE_TOO if key in texts},
         counts=archive.counts,
         main_page=archive.main_path,

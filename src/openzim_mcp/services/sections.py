@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from openzim_mcp import errors
 from openzim_mcp.content import render, tokens
 from openzim_mcp.content.text import clean
-from openzim_mcp.services import articles, paths
+from openzim_mcp.services import articles
 
 if TYPE_CHECKING:
     from openzim_mcp.archive.zim import Archive, Item
@@ -33,8 +33,7 @@ def section(
     archive: Archive, path: str, name: str, length: int, budget: int | None = None, *, compact: bool = True
 ) -> dict[str, Any]:
     """Return one section with its subsections, or one definition, and what is around it."""
-    item = paths.require(archive, path)
-    document = articles.document_of(archive, item)
+    item, document = articles.page_of(archive, path)
     wanted = name.strip().lstrip("#").strip()
     number = _section(document, wanted)
     part = _definition(document, wanted) if number is None else _part(document, number)
