@@ -18,6 +18,7 @@ CALLS = [
     ("What is here?", "zim_health", {}),
     ("What is it about?", "zim_metadata", {}),
     ("What is in it?", "zim_browse", {"namespace": "C", "limit": 3}),
+    ("Ask a question:", "zim_search", {"query": "what if an archive makes libzim crash?", "limit": 1}),
     ("Read an article, found in spite of the typo:", "zim_get", {"entry_path": "safty", "max_content_length": 500}),
     ("What are its sections?", "zim_get", {"entry_path": "safety", "view": "toc"}),
     ("Read one of them:", "zim_get_section", {"entry_path": "safety", "section_id": "A bad name"}),

@@ -113,3 +113,38 @@ def open_server() -> Iterator[Callable[..., Wire]]:
     for wire in started:
         if wire.process.poll() is None:
             wire.__exit__()
+
+
+ISLES = {
+    "Ravenport": """<h1>Ravenport</h1><p>Ravenport is a harbour town on the east coast of the Isles.</p>
+        <h2>History</h2><p>The town was founded in 1743 by the shipwright Ada Quill, who came from Alderwick.</p>
+        <h2>Trade</h2><p>Its merchants sell dried herring, amber and rope to every harbour of the Isles.</p>""",
+    "Alderwick": """<h1>Alderwick</h1><p>Alderwick lies on a hill. Its people trade with Ravenport.</p>
+        <h2>Schools</h2><p>The school of Alderwick teaches photosynthesis and the stars.</p>""",
+    "Ada_Quill": "<h1>Ada Quill</h1><p>Ada Quill was a shipwright, the founder of a harbour town.</p>",
+    "Zürich": "<h1>Zürich</h1><p>Zürich is a city of banks.</p>",
+    "Straße": "<h1>Straße</h1><p>Eine Straße ist ein Weg.</p>",
+    "C++": "<h1>C++</h1><p>C++ is a language that grew out of C.</p>",
+    "C": "<h1>C</h1><p>C is the third letter.</p>",
+    "Mercury_(planet)": "<h1>Mercury</h1><p>Mercury is the smallest planet.</p>",
+    "Mercury_(element)": "<h1>Mercury</h1><p>Mercury is a liquid metal.</p>",
+    "Mercury_(god)": "<h1>Mercury</h1><p>Mercury was a god of trade.</p>",
+    "Herring": "<h1>Herring</h1><p>Herring is a fish. Harbour towns dry herring.</p>",
+    "tags/harbour": "<h1>harbour</h1><ul>"
+    + "".join(f'<li><a href="../Ravenport">Ravenport harbour founded herring {n}</a></li>' for n in range(20))
+    + "</ul>",
+    "notes.txt": "A harbour is a place for ships.",
+}
+
+
+@pytest.fixture(scope="session")
+def isles_zim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small archive to find things in."""
+    target = tmp_path_factory.mktemp("isles") / "isles_en_all_2026-01.zim"
+    return write_zim(target, ISLES, redirects={"Port of Ravens": "Ravenport", "The Port": "Ravenport"})
+
+
+@pytest.fixture
+def isles(isles_zim: Path) -> Archive:
+    """The same, open."""
+    return Archive("isles", [str(isles_zim)])

@@ -17,7 +17,7 @@ from wire import Wire, environment
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "tools.json"
 Open = Callable[..., Wire]
-ADVANCED = ["zim_get", "zim_get_section", "zim_browse", "zim_metadata", "zim_links", "zim_health"]
+ADVANCED = ["zim_search", "zim_get", "zim_get_section", "zim_browse", "zim_metadata", "zim_links", "zim_health"]
 
 
 def test_the_published_tools_are_those_of_the_snapshot() -> None:

@@ -215,6 +215,7 @@ class Engine:
             f"{archive.name!r} could not be read: {reason}. {what} stays closed until the file changes.",
             hint="Other archives are not affected. zim_health tells whether this one's checksum is right.",
             archive=archive.shown,
+            scope=scope,
         )
 
     def _unpack(self, archive: ArchiveFile, reply: dict[str, Any]) -> Any:

@@ -70,4 +70,5 @@ class Quarantine:
             hint="Replace the file with a sound copy; it is opened again as soon as it changes. "
             "zim_health tells whether its checksum is right.",
             archive=archive.shown,
+            scope=incident.scope,
         )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from libzim.reader import Entry as ZimEntry
 
 MAX_REDIRECTS = 10
+_FREQUENCIES = 20_000
 _serials = itertools.count()
 
 
@@ -47,6 +48,16 @@ class Item:
     size: int
 
 
+@dataclass(frozen=True)
+class Named:
+    """The title of an entry, and the path and title of what it leads to: itself, if it is not a redirect."""
+
+    title: str
+    target: str
+    target_title: str
+    is_redirect: bool
+
+
 class Archive:
     """An open archive, addressed by the number or the path of its entries."""
 
@@ -54,6 +65,7 @@ class Archive:
         self.name = name
         self.serial = next(_serials)
         self._parts = parts
+        self._frequencies: dict[str, int] = {}
         with self._translated():
             self._zim = ZimArchive(parts[0])
 
@@ -148,6 +160,11 @@ class Archive:
         return found
 
     @cached_property
+    def languages(self) -> str:
+        """The codes of the archive's languages, as it gives them: `eng`, `ara,jpn`, or nothing."""
+        return self.metadata().get("Language", b"").decode(errors="replace")
+
+    @cached_property
     def namespaces(self) -> dict[str, range]:
         """Each namespace with the numbers of its entries.
 
@@ -210,8 +227,7 @@ class Archive:
                 f"{entry.path!r} in {self.name!r} redirects in a circle, or more than {MAX_REDIRECTS} times.",
                 hint="The archive was made so; look for the article by another name.",
             ) from error
-        item = target.get_item()
-        return Item(target.path, clean(target.title, 500), item.mimetype.partition(";")[0].strip().lower(), item.size)
+        return Item(target.path, clean(target.title, 500), _mime_type(target), target.get_item().size)
 
     def read(self, path: str) -> bytes:
         """Return the content at the path of an `Item`."""
@@ -225,21 +241,69 @@ class Archive:
                 return None
             return self._item(self._zim.get_entry_by_title(title))
 
+    def named(self, *, title: str | None = None, path: str | None = None) -> Named | None:
+        """Return the entry of exactly that title or path, and where it leads; None also if it leads nowhere."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+            if title is not None:
+                entry = self._zim.get_entry_by_title(title) if self._zim.has_entry_by_title(title) else None
+            else:
+                entry = self._zim.get_entry_by_path(path) if self._zim.has_entry_by_path(path) else None
+            if entry is not None:
+                target = _target(entry)
+                return Named(clean(entry.title, 500), target.path, clean(target.title, 500), bool(entry.is_redirect))
+        return None
+
+    def title_of(self, path: str) -> str:
+        """Return the title of the entry at a path."""
+        with self._translated():
+            return str(self._zim.get_entry_by_path(path).title)
+
+    def mime_type_of(self, path: str) -> str:
+        """Return the type of the content at a path, or nothing where it cannot be read."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+            return _mime_type(_target(self._zim.get_entry_by_path(path)))
+        return ""
+
     def suggest(self, text: str, limit: int) -> list[Item]:
         """Return items whose titles begin like the text. Asks an index."""
-        return self._items(self._suggested(text, limit))
+        return self._items(self.suggested(text, limit))
 
     def search(self, text: str, limit: int) -> list[Item]:
         """Return items that contain all the words. Asks an index."""
-        return self._items(self._containing(text, limit)) if self.has_fulltext_index else []
+        return self._items(self.containing(text, limit))
 
-    def _suggested(self, text: str, limit: int) -> list[str]:
-        with self._translated():
-            return list(SuggestionSearcher(self._zim).suggest(text).getResults(0, limit))
+    @cached_property
+    def _suggestions(self) -> SuggestionSearcher:
+        return SuggestionSearcher(self._zim)
 
-    def _containing(self, words: str, limit: int) -> list[str]:
+    @cached_property
+    def _searcher(self) -> Searcher:
+        return Searcher(self._zim)
+
+    def suggested(self, text: str, limit: int) -> list[str]:
+        """Return the paths of entries whose titles begin like the text, or have a word that does. Asks an index."""
         with self._translated():
-            return list(Searcher(self._zim).search(Query().set_query(words)).getResults(0, limit))
+            return list(self._suggestions.suggest(text).getResults(0, limit))
+
+    def containing(self, words: str, limit: int) -> list[str]:
+        """Return the paths of articles that contain all the words, the best first. Asks an index."""
+        if not self.has_fulltext_index:
+            return []
+        with self._translated():
+            return list(self._searcher.search(Query().set_query(words)).getResults(0, limit))
+
+    def frequency(self, words: str) -> int:
+        """Return how many articles contain the words: exactly for one word, about for several. Asks an index."""
+        if not self.has_fulltext_index:
+            return 0
+        known = self._frequencies.get(words)
+        if known is None:
+            with self._translated():
+                known = self._searcher.search(Query().set_query(words)).getEstimatedMatches()
+            if len(self._frequencies) >= _FREQUENCIES:
+                self._frequencies.clear()
+            self._frequencies[words] = known
+        return known
 
     def _items(self, paths: Iterable[str]) -> list[Item]:
         found = []
@@ -254,9 +318,9 @@ class Archive:
         """Ask each index for some words, so that a damaged one fails here and now."""
         for word in words:
             if self.has_title_index:
-                self._suggested(word, 5)
+                self.suggested(word, 5)
             if self.has_fulltext_index:
-                self._containing(word, 5)
+                self.containing(word, 5)
 
 
 def _target(entry: ZimEntry) -> ZimEntry:
@@ -266,3 +330,7 @@ def _target(entry: ZimEntry) -> ZimEntry:
             return entry
         entry = entry.get_redirect_entry()
     raise ValueError("redirects in a circle, or more than ten times")
+
+
+def _mime_type(entry: ZimEntry) -> str:
+    return str(entry.get_item().mimetype).partition(";")[0].strip().lower()

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from openzim_mcp.content.passages import Passage, split
+
 BlockKind = Literal[
     "paragraph", "heading", "list", "table", "code", "quote", "definition", "figure", "hatnote", "facts", "lines"
 ]
@@ -67,6 +69,11 @@ class Document:
     def body(self) -> str:
         """The whole text, in Markdown."""
         return BETWEEN.join(block.text for block in self.blocks)
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """The text in pieces that can answer a question."""
+        return list(split(self.blocks))
 
     @cached_property
     def lead(self) -> tuple[Block, ...]:

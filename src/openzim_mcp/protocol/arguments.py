@@ -33,6 +33,12 @@ class ArchiveArguments(Arguments):
     )
 
 
+def check_start(cursor: str | None, offset: int) -> None:
+    """Refuse a call that says twice where to go on."""
+    if cursor and offset:
+        raise ValueError("cursor and offset exclude each other: a cursor knows where to go on")
+
+
 _Arguments = TypeVar("_Arguments", bound=Arguments)
 
 

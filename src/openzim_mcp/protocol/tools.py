@@ -13,11 +13,12 @@ from pydantic import Field, model_validator
 
 from openzim_mcp import errors
 from openzim_mcp.content.text import clean
-from openzim_mcp.protocol import health, retrieval
-from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, parse, schema
+from openzim_mcp.protocol import finding, health, retrieval
+from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, check_start, parse, schema
 from openzim_mcp.protocol.backend import Markdown, Picture
+from openzim_mcp.protocol.finding import SearchArguments
 from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
-from openzim_mcp.services import browse, links, metadata, paging
+from openzim_mcp.services import browse, links, metadata, paging, search
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -81,11 +82,6 @@ class Tool:
         )
 
 
-def _check_start(cursor: str | None, offset: int) -> None:
-    if cursor and offset:
-        raise ValueError("cursor and offset exclude each other: a cursor knows where to go on")
-
-
 class BrowseArguments(ArchiveArguments):
     """What `zim_browse` takes."""
 
@@ -99,7 +95,7 @@ class BrowseArguments(ArchiveArguments):
 
     @model_validator(mode="after")
     def _check_combination(self) -> BrowseArguments:
-        _check_start(self.cursor, self.offset)
+        check_start(self.cursor, self.offset)
         if self.cursor and self.mode == "page" and "mode" in self.model_fields_set:
             raise ValueError("cursor belongs to mode='walk'; use offset with mode='page'")
         if self.mode == "walk" and self.offset:
@@ -122,7 +118,7 @@ class LinksArguments(ArchiveArguments):
 
     @model_validator(mode="after")
     def _check_combination(self) -> LinksArguments:
-        _check_start(self.cursor, self.offset)
+        check_start(self.cursor, self.offset)
         if not self.cursor and not self.entry_path:
             raise ValueError("entry_path: required, but not given")
         return self
@@ -174,7 +170,19 @@ async def _zim_health(call: Call, given: HealthArguments) -> Payload:
     return await health.archive_report(call.backend, archive, call.listener)
 
 
+async def _zim_search(call: Call, given: SearchArguments) -> Payload:
+    return await finding.zim_search(call, _continued(SearchArguments, search.TOOL, given))
+
+
 TOOLS = (
+    Tool(
+        "zim_search",
+        "Search",
+        "Find articles by words, a question or a title, in one archive or in all; each with the passage that matches.",
+        SearchArguments,
+        finding.charged_as,
+        _zim_search,
+    ),
     Tool(
         "zim_get",
         "Read an entry",

@@ -45,7 +45,7 @@ class Walk:
 
 def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
     """Return `limit` entries of a namespace from `offset` on."""
-    name, numbers = _find(archive, namespace)
+    name, numbers = find_namespace(archive, namespace)
     chosen = numbers[offset : offset + limit]
     return Page(
         archive=archive.shown,
@@ -60,7 +60,7 @@ def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
 
 def walk(archive: Archive, namespace: str, cursor: str | None, limit: int) -> Walk:
     """Return the next `limit` entries of a namespace; following the cursor visits each exactly once."""
-    name, numbers = _find(archive, namespace)
+    name, numbers = find_namespace(archive, namespace)
     start = 0
     if cursor is not None:
         uuid, start, request = paging.decode(cursor, TOOL)
@@ -79,7 +79,7 @@ def walk(archive: Archive, namespace: str, cursor: str | None, limit: int) -> Wa
     )
 
 
-def _find(archive: Archive, wanted: str) -> tuple[str, range]:
+def find_namespace(archive: Archive, wanted: str) -> tuple[str, range]:
     """Return a namespace and the numbers of its entries; `wanted` may also name a folder, as in `C/questions`."""
     spaces = archive.namespaces
     letter, _, folder = wanted.strip().strip("/").partition("/")

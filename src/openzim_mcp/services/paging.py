@@ -5,11 +5,16 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openzim_mcp import errors
 
-_LONGEST = 4096
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LONGEST = 16_384
+_Row = TypeVar("_Row")
 
 
 def encode(tool: str, uuid: str, position: int, request: dict[str, Any]) -> str:
@@ -47,3 +52,35 @@ def require_same(in_cursor: object, given: object, what: str) -> None:
             f"This cursor continues a listing of another {what}.",
             hint=f"Pass the cursor alone, or with the same {what}; leave it out to start anew.",
         )
+
+
+def position(tool: str, cursor: str | None, offset: int, uuid: str, request: dict[str, Any]) -> int:
+    """Return where a page starts: where the cursor says, if it continues this request, else at the offset."""
+    if cursor is None:
+        return offset
+    made_for, start, asked = decode(cursor, tool)
+    require_same(made_for, uuid, "archive")
+    for name, value in request.items():
+        if name != "limit":
+            require_same(asked.get(name), value, name)
+    return start
+
+
+@dataclass(frozen=True)
+class Page(Generic[_Row]):
+    """Some rows of a list, and where the next ones begin."""
+
+    rows: list[_Row]
+    stop: int
+    done: bool
+
+    @classmethod
+    def of(cls, rows: Sequence[_Row], start: int, limit: int) -> Page[_Row]:
+        """Return `limit` rows from `start` on."""
+        stop = start + limit
+        return cls(list(rows[start:stop]), stop, stop >= len(rows))
+
+    def cursor(self, tool: str, uuid: str, request: dict[str, Any]) -> str | None:
+        """Return what continues the request, if there is more."""
+        given = {name: value for name, value in request.items() if value is not None}
+        return None if self.done else encode(tool, uuid, self.stop, given)

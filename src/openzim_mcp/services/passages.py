@@ -1,0 +1,229 @@
+"""Which passage of which article answers a query: one pass over the candidates, one table of weights."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple
+
+from openzim_mcp.content.language import fold, is_dense, units, word_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openzim_mcp.content.document import Document
+    from openzim_mcp.content.passages import Passage
+    from openzim_mcp.services.queries import Wanted
+
+_READ_CLOSELY = 80
+"""How many passages are scored word by word; the others are told apart by the words they can hold."""
+_OF_EACH = 4
+_WINDOW, _NEAR = 160, 24
+"""Characters of a sentence, and between two words that belong together; in dense scripts a quarter of that."""
+
+
+class Features(NamedTuple):
+    """What a passage has for a query, each from 0 to about 1."""
+
+    rare: float
+    """Words of the query, by their rarity in the archive, often and in a short passage (BM25)."""
+    local: float
+    """The same by their rarity among the candidates."""
+    topic: float
+    """The share of the query that the passage has, or the title of its article."""
+    window: float
+    """The share of the query within a sentence's length."""
+    pairs: float
+    """Words that follow each other in the query and here."""
+    heading: float
+    """The share of the query in the heading above."""
+    lead: float
+    """Whether it stands before the first heading."""
+    article: float
+    """What the searches make of the article."""
+
+
+WEIGHTS = Features(rare=0.3, local=0.3, topic=0.5, window=0.3, pairs=0.15, heading=0.1, lead=0.02, article=0.25)
+"""What each feature counts for. `benchmarks/weights.py` tries others: the optimum is flat."""
+NEXT = (0.12, 0.08, 0.05)
+"""What the next best passages of an article add to the best."""
+
+
+class Page(NamedTuple):
+    """A candidate: its article, and what the searches make of it, from 0 to 1."""
+
+    path: str
+    title: str
+    document: Document
+    prior: float
+
+
+class Ranked(NamedTuple):
+    """A passage with its features and what they come to."""
+
+    page: Page
+    passage: Passage
+    features: Features
+    score: float
+
+
+def best_of_each(ranked: Sequence[Ranked]) -> list[tuple[Ranked, float]]:
+    """Return the best passage of each article with the score of the article, the best article first."""
+    of: dict[str, list[Ranked]] = {}
+    for found in ranked:
+        of.setdefault(found.page.path, []).append(found)
+    rows = [(found[0], found[0].score + sum(map(mul, NEXT, (x.score for x in found[1:])))) for found in of.values()]
+    return sorted(rows, key=lambda row: -row[1])
+
+
+def rank(pages: Sequence[Page], wanted: Wanted) -> list[Ranked]:
+    """Return the most promising passages of the pages, the best first."""
+    rows = [_Row(page, passage) for page in pages for passage in page.document.passages]
+    if not rows:
+        return []
+    scorer = _Scorer(wanted, rows)
+    ranked = []
+    for number in _promising(rows, scorer.promise):
+        page, passage = rows[number]
+        features = scorer.features(rows[number])
+        ranked.append(Ranked(page, passage, features, sum(map(mul, features, WEIGHTS))))
+    return sorted(ranked, key=lambda found: -found.score)
+
+
+def _promising(rows: list[_Row], promise: list[float]) -> list[int]:
+    """Return the passages to read closely: the most promising of all, and at least some of each article."""
+    chosen = []
+    of: Counter[str] = Counter()
+    for place, number in enumerate(sorted(range(len(rows)), key=lambda number: -promise[number])):
+        path = rows[number].page.path
+        if place < _READ_CLOSELY or of[path] < _OF_EACH:
+            chosen.append(number)
+        of[path] += 1
+    return chosen
+
+
+class _Row(NamedTuple):
+    page: Page
+    passage: Passage
+
+
+class _Forms(dict[str, str]):
+    """The stem of each word, if the query asks for it; else nothing."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._asked = {term.stem for term in wanted.terms}
+        self._stem = wanted.language.stem
+
+    def __missing__(self, word: str) -> str:
+        stem = self._stem(word)
+        self[word] = found = stem if stem in self._asked else ""
+        return found
+
+
+class _Scorer:
+    """Scores passages for one query; what the candidates have in common is counted first."""
+
+    def __init__(self, wanted: Wanted, rows: list[_Row]) -> None:
+        self._forms = _Forms(wanted)
+        self._order = [term.stem for term in wanted.terms]
+        self._weights = {term.stem: term.weight for term in wanted.terms}
+        self._total = wanted.total
+        self._titles: dict[str, set[str]] = {}
+        self._headings: dict[str, float] = {}
+        probes = [term.probe for term in wanted.terms]
+        self._probes = set(filter(None, probes))
+        self._reach = 4 if all(map(is_dense, self._probes)) else 1
+        held = [[probe in row.passage.folded for probe in probes] for row in rows]
+        counts = [sum(column) for column in zip(*held, strict=True)]
+        self._local = {
+            term.stem: math.log(1 + (len(rows) - count + 0.5) / (count + 0.5))
+            for term, count in zip(wanted.terms, counts, strict=True)
+        }
+        self._local_total = sum(self._local.values()) or 1.0
+        self._average = sum(len(row.passage.folded) for row in rows) / len(rows) or 1.0
+        self.promise = [self._promise(row, has) for row, has in zip(rows, held, strict=True)]
+
+    def _promise(self, row: _Row, held: list[bool]) -> float:
+        """Return about what a passage can reach, from the words that it may hold."""
+        title = self._title(row.page)
+        here = topic = 0.0
+        for has, stem in zip(held, self._order, strict=True):
+            here += self._weights[stem] if has else 0.0
+            topic += self._weights[stem] if has or stem in title else 0.0
+        return (0.6 * here + 0.8 * topic) / self._total + WEIGHTS.article * row.page.prior
+
+    def _title(self, page: Page) -> set[str]:
+        if page.path not in self._titles:
+            self._titles[page.path] = {self._forms[word] for word in units(fold(page.title))} - {""}
+        return self._titles[page.path]
+
+    def _heading(self, title: str) -> float:
+        if title not in self._headings:
+            stems = {self._forms[word] for word in units(fold(title))} - {""}
+            self._headings[title] = sum(self._weights[stem] for stem in stems)
+        return self._headings[title]
+
+    def features(self, row: _Row) -> Features:
+        """Return what a passage has, word by word."""
+        places = self._places(row.passage.folded)
+        counts = Counter(stem for _, stem in places)
+        relative = len(row.passage.folded) / self._average
+        rare = local = 0.0
+        for stem, count in counts.items():
+            saturated = count * 2.2 / (count + 0.6 + 0.6 * relative)
+            rare += self._weights[stem] * saturated
+            local += self._local[stem] * saturated
+        topic = counts.keys() | self._title(row.page)
+        return Features(
+            rare=rare / self._total,
+            local=local / self._local_total,
+            topic=sum(self._weights[stem] for stem in topic) / self._total,
+            window=self._window(places) / self._total,
+            pairs=self._pairs(places) / self._total,
+            heading=self._heading(row.page.document.sections[row.passage.section].title) / self._total,
+            lead=row.passage.section == 0,
+            article=row.page.prior,
+        )
+
+    def _places(self, folded: str) -> list[tuple[int, str]]:
+        """Return where the words of the query stand; only what a probe finds is looked at."""
+        found: dict[int, str] = {}
+        for probe in self._probes:
+            at = folded.find(probe)
+            while at >= 0:
+                if is_dense(probe):
+                    found[at] = probe
+                    at = folded.find(probe, at + 1)
+                    continue
+                start, stop, word = word_at(folded, at)
+                stem = self._forms[word]
+                if stem:
+                    found[start] = stem
+                at = folded.find(probe, max(stop, at + 1))
+        return sorted(found.items())
+
+    def _pairs(self, places: list[tuple[int, str]]) -> float:
+        follows = {
+            (first, second)
+            for number, (at, first) in enumerate(places)
+            for then, second in places[number + 1 : number + 4]
+            if then - at <= (_NEAR + len(first)) // self._reach
+        }
+        asked = zip(self._order, self._order[1:], strict=False)
+        return sum(min(self._weights[a], self._weights[b]) for a, b in asked if (a, b) in follows)
+
+    def _window(self, places: list[tuple[int, str]]) -> float:
+        inside: Counter[str] = Counter()
+        best = now = 0.0
+        low = 0
+        for place, stem in places:
+            now += 0.0 if inside[stem] else self._weights[stem]
+            inside[stem] += 1
+            while place - places[low][0] > _WINDOW // self._reach:
+                gone = places[low][1]
+                inside[gone] -= 1
+                now -= 0.0 if inside[gone] else self._weights[gone]
+                low += 1
+            best = max(best, now)
+        return best

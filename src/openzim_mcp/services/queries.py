@@ -1,0 +1,112 @@
+"""A query as an archive understands it: the words it is about, what each is worth, what had to be put right."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from openzim_mcp import errors
+from openzim_mcp.content.language import Language, Word, language_of
+from openzim_mcp.content.text import visible_line
+from openzim_mcp.services import spelling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from openzim_mcp.archive.zim import Archive
+
+_CORRECTED = 4
+
+
+class Term(NamedTuple):
+    """A word of a query with the number of articles that have it, and what that makes it worth."""
+
+    word: str
+    stem: str
+    frequency: int
+    weight: float
+
+    @property
+    def probe(self) -> str:
+        """What every form of the word has in it: the start that it shares with its stem, or the stem."""
+        same = 0
+        while same < min(len(self.word), len(self.stem)) and self.word[same] == self.stem[same]:
+            same += 1
+        return self.word[:same] if same > 1 or self.stem not in self.word else self.stem
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A query, read. `text` has the corrections in it."""
+
+    text: str
+    language: Language
+    terms: tuple[Term, ...]
+    corrected: dict[str, str]
+
+    @property
+    def known(self) -> list[Term]:
+        """The terms that occur in the archive, the rarest first."""
+        return sorted((term for term in self.terms if term.frequency), key=lambda term: -term.weight)
+
+    @property
+    def unknown(self) -> list[str]:
+        """The words that no article has."""
+        return [term.word for term in self.terms if not term.frequency]
+
+    @property
+    def total(self) -> float:
+        """What an article is worth that has all the words."""
+        return sum(term.weight for term in self.terms) or 1.0
+
+
+def text_of(query: str) -> str:
+    """Return a query on one line, or refuse one that has nothing in it."""
+    text = visible_line(query)
+    if not text:
+        raise errors.OpenZimMcpValidationError(
+            "query: there is nothing in it to look for.", hint="Say what to look for: a title, words, or a question."
+        )
+    return text
+
+
+def weigh(words: Sequence[Word], frequency: Callable[[str], int], articles: int) -> tuple[Term, ...]:
+    """Return words with their weights; one that no article has weighs like the rarest."""
+    found = []
+    for word in words:
+        count = frequency(word.text)
+        found.append(Term(word.text, word.stem, count, math.log(1 + max(0.5, articles - count + 0.5) / (count + 0.5))))
+    return tuple(found)
+
+
+def language_for(archive: Archive, text: str) -> Language:
+    """Return the language to read a query to an archive in."""
+    return language_of(archive.languages, text)
+
+
+def read(archive: Archive, text: str) -> Wanted:
+    """Read a query with the help of an archive's index."""
+    language = language_for(archive, text)
+    words = language.content_words(text)
+    corrected: dict[str, str] = {}
+    for number, word in enumerate(words):
+        if archive.frequency(word.text) or len(corrected) >= _CORRECTED:
+            continue
+        right = spelling.correct(archive, word.text)
+        if right:
+            corrected[word.text] = right
+            words[number] = Word(right, language.stem(right))
+    unique = list({word.stem: word for word in words}.values())
+    terms = weigh(unique, archive.frequency, max(1, archive.counts["articles"]))
+    return Wanted(_replaced(text, corrected), language, terms, corrected)
+
+
+def _replaced(text: str, corrected: dict[str, str]) -> str:
+    """Return a text with its corrections; it is lower-cased if there are any."""
+    if not corrected:
+        return text
+    low = text.lower()
+    for wrong, right in corrected.items():
+        low = low.replace(wrong, right)
+    return low

@@ -1,0 +1,248 @@
+"""Full-text search: the right article first, with the passage that matches."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from openzim_mcp import errors
+from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.archive.quarantine import asks_index
+from openzim_mcp.content.language import is_dense
+from openzim_mcp.services import articles, candidates, filters, paging, passages, queries, scan, snippets, titles
+
+if TYPE_CHECKING:
+    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.services.filters import Filter
+    from openzim_mcp.services.queries import Wanted
+
+TOOL = "zim_search"
+NO_INDEX = "no_xapian_index"
+CLOSED_INDEX = "index_closed"
+_READ = 30
+"""How many candidates are read and ranked by their passages; the others follow as the index has them."""
+_READ_BYTES = 2 << 20
+_HUGE = 1 << 20
+_HUGE_READ = 3
+"""Only so many of the first candidates are read whatever their size."""
+_PRIOR = 3.0
+"""What an article found first by all words has, times the weight of the query."""
+_NAMED = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
+"""How far an article is ahead whose title is the query."""
+_NOISE, _LISTING = 0.4, 0.6
+"""What is left of the score of a page of a tag or a user, and of one that is little but links."""
+_NOISE_PATH = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
+_LISTING_LINKS = 0.6
+
+
+@dataclass(frozen=True)
+class Result:
+    """An article that was found, and the passage of it that matches best."""
+
+    path: str
+    title: str
+    snippet: str
+    score: float
+    section: str | None = field(default=None, metadata=OMIT_NONE)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A page of what was found, and how the query was read."""
+
+    query: str
+    mode: str
+    archive: str
+    results: list[Result]
+    total: int
+    offset: int
+    limit: int
+    next_cursor: str | None
+    done: bool
+    corrected: dict[str, str] | None = field(default=None, metadata=OMIT_NONE)
+    relaxed: dict[str, list[str]] | None = field(default=None, metadata=OMIT_NONE)
+    total_is_estimate: bool | None = field(default=None, metadata=OMIT_NONE)
+    reason: str | None = field(default=None, metadata=OMIT_NONE)
+    hint: str | None = field(default=None, metadata=OMIT_NONE)
+
+
+class Hit(NamedTuple):
+    """An article that was read, its best passage and its score."""
+
+    best: passages.Ranked
+    score: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that a query finds: articles that were read and ranked, then paths as the index has them."""
+
+    wanted: Wanted
+    hits: list[Hit]
+    rest: list[str]
+    relaxed: dict[str, list[str]]
+    estimate: int | None = None
+    reason: str | None = None
+    note: str | None = None
+
+    @property
+    def lowest(self) -> float:
+        """The score of the last of the articles that were read."""
+        return self.hits[-1].score if self.hits else 1.0
+
+    @cached_property
+    def total(self) -> int:
+        """How many there are."""
+        return len(self.hits) + len(self.rest)
+
+
+@asks_index
+def fulltext(
+    archive: Archive, request: dict[str, Any], offset: int, cursor: str | None, snippet: int, seconds: float
+) -> Results:
+    """Return a page of the articles that answer a query; `seconds` is how long a scan without an index may take."""
+    text, accepts = _asked(archive, request)
+    if not archive.has_fulltext_index:
+        found = find_without_index(archive, text, accepts, seconds)
+        return _page(archive, found, request, offset, cursor, snippet)
+    found = find(archive, text, accepts)
+    if not found.total and any(is_dense(term.word) for term in found.wanted.terms):
+        found = replace(find_without_index(archive, text, accepts, seconds), reason=None)
+    return _page(archive, found, request, offset, cursor, snippet)
+
+
+def fulltext_without_index(
+    archive: Archive, request: dict[str, Any], offset: int, cursor: str | None, snippet: int, seconds: float
+) -> Results:
+    """Do the same in an archive whose index must not be asked."""
+    found = find_without_index(archive, *_asked(archive, request), seconds)
+    return _page(archive, replace(found, reason=CLOSED_INDEX), request, offset, cursor, snippet)
+
+
+def _asked(archive: Archive, request: dict[str, Any]) -> tuple[str, Filter]:
+    wanted = filters.of(archive, request.get("namespace"), request.get("content_type"))
+    return queries.text_of(request["query"]), wanted
+
+
+def _page(
+    archive: Archive, found: Found, request: dict[str, Any], offset: int, cursor: str | None, snippet: int
+) -> Results:
+    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
+    page = paging.Page.of(range(found.total), start, request["limit"])
+    return Results(
+        query=request["query"],
+        mode="fulltext",
+        archive=archive.shown,
+        results=[_result(archive, found, number, snippet) for number in page.rows],
+        total=max(found.total, found.estimate or 0),
+        offset=start,
+        limit=request["limit"],
+        next_cursor=page.cursor(TOOL, archive.uuid, {"zim_file_path": archive.name, **request}),
+        done=page.done,
+        corrected=found.wanted.corrected or None,
+        relaxed=found.relaxed or None,
+        total_is_estimate=True if found.estimate else None,
+        reason=found.reason,
+        hint=found.note or (None if found.total else "Nothing was found; try fewer or other words, or mode='title'."),
+    )
+
+
+def find(archive: Archive, text: str, accepts: Filter) -> Found:
+    """Return what a query finds in an archive that has an index."""
+    wanted = queries.read(archive, text)
+    named = titles.exact(archive, text, wanted.language.stop_words)
+    named = titles.alike(archive, wanted.text) | named if len(text.split()) <= titles.LONGEST else named
+    pool = candidates.find(archive, wanted)
+    scored = dict.fromkeys(named, _PRIOR * wanted.total) | dict(pool.scored)
+    hits = rank(archive, wanted, scored, named, accepts)
+    read = {hit.best.page.path for hit in hits}
+    rest = [path for path in dict.fromkeys([*pool.strict, *scored]) if path not in read]
+    return Found(
+        wanted=wanted,
+        hits=hits,
+        rest=accepts.all(rest),
+        relaxed=_relaxed(wanted, pool),
+        estimate=archive.frequency(" ".join(term.word for term in wanted.known)) if pool.may_be_more else None,
+    )
+
+
+def _relaxed(wanted: Wanted, pool: candidates.Candidates) -> dict[str, list[str]]:
+    """Say which words the results were not made to have."""
+    known = [term.word for term in wanted.terms if term.frequency and not is_dense(term.word)]
+    apart = known if len(known) > 1 and not pool.strict else []
+    unknown = [word for word in wanted.unknown if not is_dense(word)]
+    return {name: words for name, words in (("unknown_words", unknown), ("no_article_has_all_of", apart)) if words}
+
+
+def rank(
+    archive: Archive, wanted: Wanted, scored: dict[str, float], named: dict[str, titles.Match], accepts: Filter
+) -> list[Hit]:
+    """Read the likeliest articles and return them by what their passages have."""
+    order = sorted(scored, key=lambda path: (path not in named, -scored[path], path))
+    pages: list[passages.Page] = []
+    size = 0
+    for place, path in enumerate(order):
+        with contextlib.suppress(errors.OpenZimMcpArchiveError):
+            item = archive.find(path)
+            if item is None or not accepts(item.path, item.mime_type) or (item.size > _HUGE and place >= _HUGE_READ):
+                continue
+            prior = min(1.0, scored[path] / (_PRIOR * wanted.total))
+            pages.append(passages.Page(item.path, item.title, articles.document_of(archive, item), prior))
+            size += item.size
+        if len(pages) >= _READ or size >= _READ_BYTES:
+            break
+    found = passages.best_of_each(passages.rank(pages, wanted))
+    hits = [Hit(best, _placed(best.page, score, named)) for best, score in found]
+    return sorted(hits, key=lambda hit: -hit.score)
+
+
+def _placed(page: passages.Page, score: float, named: dict[str, titles.Match]) -> float:
+    """Return the score of an article: one that is named comes first, a page of mere links late."""
+    if page.path in named:
+        return score + _NAMED[named[page.path]]
+    if _NOISE_PATH.search(page.path):
+        return score * _NOISE
+    linked = sum(len(link.text) for link in page.document.links)
+    return score * _LISTING if linked > _LISTING_LINKS * max(1, len(page.document.body)) else score
+
+
+def find_without_index(archive: Archive, text: str, accepts: Filter, seconds: float) -> Found:
+    """Return what titles and, in a small archive, the texts themselves have for a query."""
+    language = queries.language_for(archive, text)
+    named = titles.exact(archive, text, language.stop_words)
+    scanned = scan.texts(archive, language.content_words(text), seconds)
+    wanted = queries.Wanted(text, language, scanned.terms, {})
+    runs = titles.runs(archive, text, language.stop_words)
+    scored = dict.fromkeys((*named, *runs), _PRIOR * wanted.total) | scanned.scored
+    if not scanned.scored and not archive.has_title_index:
+        scored |= {path: wanted.total for path in titles.beginning(archive, text) if path not in scored}
+    hits = rank(archive, wanted, scored, named, accepts)
+    read = {hit.best.page.path for hit in hits}
+    rest = accepts.all([path for path in scored if path not in read])
+    return Found(wanted, hits, rest, {}, reason=NO_INDEX, note=scanned.note)
+
+
+def _result(archive: Archive, found: Found, number: int, length: int) -> Result:
+    """Return an article as it is shown; one that was not ranked is read now."""
+    if number < len(found.hits):
+        best, score = found.hits[number]
+        return _shown(best, score, found.wanted, length)
+    place = number - len(found.hits)
+    score = found.lowest * (1 - (place + 1) / (len(found.rest) + 1))
+    path = found.rest[place]
+    with contextlib.suppress(errors.OpenZimMcpArchiveError):
+        item = archive.find(path)
+        if item is not None:
+            page = passages.Page(item.path, item.title, articles.document_of(archive, item), 0.0)
+            for best in passages.rank([page], found.wanted)[:1]:
+                return _shown(best, score, found.wanted, length)
+    return Result(path, archive.title_of(path), "", round(score, 3))
+
+
+def _shown(best: passages.Ranked, score: float, wanted: Wanted, length: int) -> Result:
+    section = best.page.document.sections[best.passage.section].title
+    snippet = snippets.snippet(best.passage.text, wanted, length)
+    return Result(best.page.path, best.page.title, snippet, round(score, 3), section or None)

@@ -1,0 +1,295 @@
+"""Finding by title: exact, through a redirect, by its beginning, or nearly; and suggestions while typing."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from openzim_mcp import errors
+from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.archive.quarantine import asks_index
+from openzim_mcp.content.language import fold, units
+from openzim_mcp.services import articles, paging, queries, spelling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from openzim_mcp.archive.zim import Archive, Named
+
+Match = Literal["exact", "redirect", "prefix", "fuzzy"]
+ORDER: dict[str, int] = {"exact": 0, "redirect": 1, "prefix": 2, "fuzzy": 3}
+TOOL = "zim_search"
+LONGEST = 12
+"""More words than this make no title."""
+_LISTED = 100
+"""How many titles a list has at most: nobody looks further."""
+_NEAR = 60
+_ALIKE = 20
+_RUN = 6
+_PAIR = 2
+_SHORTEST = 3
+_ONE_EDIT = 5
+"""Up to this length a title may be one letter off, beyond two."""
+_LOOKUPS = 60
+_AROUND = "?!.,;:\"'“”«»¿¡()"
+_MEANINGS = 40
+
+
+@dataclass(frozen=True)
+class Title:
+    """An entry found by its title; `via` is the title of the redirect that led there."""
+
+    path: str
+    title: str
+    match: Match
+    via: str | None = field(default=None, metadata=OMIT_NONE)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """An entry whose title goes on from what was typed."""
+
+    path: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Titles:
+    """A page of titles."""
+
+    query: str
+    mode: str
+    archive: str
+    results: list[Title]
+    total: int
+    offset: int
+    limit: int
+    next_cursor: str | None
+    done: bool
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    """A page of suggestions."""
+
+    query: str
+    mode: str
+    archive: str
+    suggestions: list[Suggestion]
+    total: int
+    offset: int
+    limit: int
+    next_cursor: str | None
+    done: bool
+
+
+def normal(title: str) -> str:
+    """Return a title without case, accents and punctuation; C, C++ and C# stay apart."""
+    folded = fold(title)
+    return " ".join(units(folded)) or folded.strip()
+
+
+def bare(title: str) -> str:
+    """Return a title without what stands in brackets at its end."""
+    return title.rpartition(" (")[0] or title if title.endswith(")") else title
+
+
+def exact(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, Match]:
+    """Return the articles that a text names, by look-ups alone."""
+    found: dict[str, Match] = {}
+    for named in _looked_up(archive, text, stop_words):
+        found.setdefault(named.target, "redirect" if named.is_redirect else "exact")
+    return found
+
+
+def _looked_up(archive: Archive, text: str, stop_words: frozenset[str]) -> Iterator[Named]:
+    for spelled in cases(text.split(), stop_words):
+        yield from filter(None, [archive.named(title=spelled)])
+        for path in dict.fromkeys((spelled, spelled.replace(" ", "_"))):
+            yield from filter(None, [archive.named(path=path)])
+
+
+def alike(archive: Archive, text: str) -> dict[str, Match]:
+    """Return the articles whose titles differ from a text in case, accents and punctuation only. Asks an index."""
+    wanted = normal(text)
+    found: dict[str, Match] = {}
+    for named in _suggested(archive, text, _ALIKE):
+        if normal(named.title) == wanted:
+            found.setdefault(named.target, "redirect" if named.is_redirect else "exact")
+    return found
+
+
+def beginning(archive: Archive, text: str) -> list[str]:
+    """Return the articles whose titles begin like a text."""
+    return list(dict.fromkeys(named.target for named in _suggested(archive, text, _LISTED)))
+
+
+def cases(run: list[str], stop_words: frozenset[str]) -> list[str]:
+    """Return a run of words as titles may write it."""
+    as_is = " ".join(run)
+    capital = [word[:1].upper() + word[1:] for word in run]
+    mixed = [word if number and word.lower() in stop_words else capital[number] for number, word in enumerate(run)]
+    first = as_is[:1].upper() + as_is[1:]
+    return list(dict.fromkeys((as_is, first, " ".join(mixed), " ".join(capital), as_is.upper())))
+
+
+def runs(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, int]:
+    """Return the articles whose titles are runs of words of a text, with the number of words; the longest win."""
+    words = [word.strip(_AROUND) for word in text.split()]
+    found: dict[str, int] = {}
+    covered: set[int] = set()
+    for looked_up, (start, size) in enumerate(_spans(words, stop_words)):
+        if looked_up >= _LOOKUPS:
+            break
+        places = range(start, start + size)
+        if covered.issuperset(places):
+            continue
+        for spelled in cases(words[start : start + size], stop_words):
+            named = archive.named(title=spelled)
+            if named:
+                found[named.target] = max(found.get(named.target, 0), size)
+                covered.update(places)
+                break
+    return found
+
+
+def _spans(words: list[str], stop_words: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Yield where titles may stand in a text, the longest first."""
+    for size in range(min(_RUN, len(words)), 0, -1):
+        for start in range(len(words) - size + 1):
+            run = words[start : start + size]
+            first, last = run[0].lower(), run[-1].lower()
+            is_title = size > _PAIR or (first not in stop_words and len("".join(run)) >= _SHORTEST)
+            if all(run) and is_title and last not in stop_words:
+                yield start, size
+
+
+@asks_index
+def find(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> Titles:
+    """Return entries by title: the very one, the meanings of an ambiguous one, beginnings, and near misses."""
+    text = queries.text_of(request["query"])
+    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
+    found = _ordered(archive, text)
+    page = paging.Page.of(found, start, request["limit"])
+    return Titles(
+        query=request["query"],
+        mode="title",
+        archive=archive.shown,
+        results=page.rows,
+        total=len(found),
+        offset=start,
+        limit=request["limit"],
+        next_cursor=page.cursor(TOOL, archive.uuid, {"zim_file_path": archive.name, **request}),
+        done=page.done,
+    )
+
+
+def _ordered(archive: Archive, text: str) -> list[Title]:
+    """Return all that a title may mean, each entry once, by its best match."""
+    wanted = normal(text)
+    best: dict[str, Title] = {}
+    for named, match in _matches(archive, text, wanted):
+        known = best.get(named.target)
+        if known is None or ORDER[match] < ORDER[known.match]:
+            via = named.title if named.is_redirect else None
+            best[named.target] = Title(named.target, named.target_title, match, via)
+    return sorted(best.values(), key=lambda title: (ORDER[title.match], normal(bare(title.title)) != wanted))[:_LISTED]
+
+
+def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[Named, Match]]:
+    """Yield entries that a title may mean; near misses only if nothing else is there."""
+    named_exactly = list(_looked_up(archive, text, queries.language_for(archive, text).stop_words))
+    for named in named_exactly:
+        yield named, "redirect" if named.is_redirect else "exact"
+    suggested = [(named, _match(named, wanted)) for named in _suggested(archive, text, _LISTED)]
+    yield from suggested
+    named_exactly += [named for named, match in suggested if match in {"exact", "redirect"}]
+    for target in dict.fromkeys(named.target for named in named_exactly):
+        for named in _meanings(archive, target, wanted):
+            yield named, "prefix"
+    if not named_exactly and all(match == "fuzzy" for _, match in suggested):
+        for named in _near(archive, wanted):
+            yield named, "fuzzy"
+
+
+def _match(named: Named, wanted: str) -> Match:
+    title = normal(named.title)
+    if title == wanted:
+        return "redirect" if named.is_redirect else "exact"
+    return "prefix" if title.startswith(wanted) else "fuzzy"
+
+
+def _meanings(archive: Archive, path: str, wanted: str) -> Iterator[Named]:
+    """Yield what a page that only lists meanings leads to."""
+    with contextlib.suppress(errors.OpenZimMcpError):
+        _, document = articles.page_of(archive, path)
+        if document.is_disambiguation:
+            for link in document.links[: 4 * _MEANINGS]:
+                named = archive.named(path=link.target) if link.kind == "internal" else None
+                if named and wanted in normal(named.target_title):
+                    yield named
+
+
+def _near(archive: Archive, wanted: str) -> list[Named]:
+    """Return entries whose titles are a few letters off, the nearest first."""
+    allowed = 1 if len(wanted) <= _ONE_EDIT else 2
+    near: dict[str, tuple[int, Named]] = {}
+    words = wanted.split()
+    starts = [" ".join(words[:-1]), " ".join(words[1:]), wanted[: len(wanted) // 2], wanted[:3], wanted[:2]]
+    for start in dict.fromkeys(start.strip() for start in starts if len(start.strip()) > 1):
+        for named in _suggested(archive, start, _NEAR):
+            edits = spelling.distance(wanted, normal(named.title), allowed)
+            if edits <= allowed:
+                near.setdefault(named.target, (edits, named))
+        if near:
+            break
+    if not near and archive.has_fulltext_index:
+        corrected = queries.read(archive, wanted).text
+        if corrected != wanted:
+            near = {named.target: (1, named) for named in _suggested(archive, corrected, _NEAR)}
+    return [named for _, named in sorted(near.values(), key=lambda row: row[0])]
+
+
+def _suggested(archive: Archive, text: str, limit: int) -> Iterator[Named]:
+    """Yield what the title index has for a text; without one its order is that of the titles, and case matters."""
+    spellings = [text] if archive.has_title_index else cases(text.split(), frozenset())
+    for spelled in spellings:
+        for path in archive.suggested(spelled, limit):
+            named = archive.named(path=path)
+            if named:
+                yield named
+
+
+@asks_index
+def suggest(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> Suggestions:
+    """Return entries whose titles go on from what was typed, those that much leads to first."""
+    text = queries.text_of(request["query"])
+    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
+    found = _popular_first(archive, text)
+    page = paging.Page.of(found, start, request["limit"])
+    return Suggestions(
+        query=request["query"],
+        mode="suggest",
+        archive=archive.shown,
+        suggestions=page.rows,
+        total=len(found),
+        offset=start,
+        limit=request["limit"],
+        next_cursor=page.cursor(TOOL, archive.uuid, {"zim_file_path": archive.name, **request}),
+        done=page.done,
+    )
+
+
+def _popular_first(archive: Archive, text: str) -> list[Suggestion]:
+    """Return each suggested entry once: the very title first, then those that most titles lead to."""
+    wanted = normal(text)
+    titles: dict[str, list[Named]] = {}
+    for named in _suggested(archive, text, _LISTED):
+        titles.setdefault(named.target, []).append(named)
+
+    def key(target: str) -> tuple[bool, bool, int]:
+        names = [normal(named.title) for named in titles[target]]
+        return wanted not in names, not any(name.startswith(wanted) for name in names), -len(names)
+
+    return [Suggestion(target, titles[target][0].target_title) for target in sorted(titles, key=key)]

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from openzim_mcp.content import html
+from openzim_mcp.content.language import language_of
+from openzim_mcp.services import passages, queries
+from openzim_mcp.services.passages import Page
+from openzim_mcp.services.queries import Wanted
+
+
+def wanted(query: str) -> Wanted:
+    language = language_of("eng", query)
+    return Wanted(query, language, queries.weigh(language.content_words(query), lambda _: 5, 1000), {})
+
+
+def page(path: str, body: str, prior: float = 0.5) -> Page:
+    return Page(path, path, html.parse(f"<h1>{path}</h1>{body}".encode(), path), prior)
+
+
+def test_a_document_is_split_into_paragraphs_of_one_section() -> None:
+    long = "word " * 90
+    document = page(
+        "X", f"<p>{long}</p><p>{long}</p><h2>S</h2><p>Short.</p><p>Shorter.</p><ul><li>a</li></ul>"
+    ).document
+
+    assert [(passage.section, len(passage.text) > 400) for passage in document.passages] == [
+        (0, True),
+        (0, True),
+        (1, False),
+    ]
+    assert document.passages[2].text == "Short.\nShorter.\n- a"
+
+
+def test_a_long_list_is_split_between_its_lines() -> None:
+    items = "".join(f"<li>item number {n} of a list that goes on and on</li>" for n in range(200))
+    document = page("X", f"<ul>{items}</ul>").document
+
+    assert all(len(passage.text) <= 600 for passage in document.passages)
+    assert sum(passage.text.count("item number") for passage in document.passages) == 200
+
+
+TOWN = (
+    "<p>A town by the sea.</p><h2>History</h2><p>It was founded in 1743 by a shipwright.</p><h2>Trade</h2><p>Fish.</p>"
+)
+
+
+def test_the_passage_with_the_most_of_the_query_comes_first() -> None:
+    best = passages.rank(
+        [page("Ravenport", TOWN), page("Alderwick", "<p>A hill.</p>")], wanted("who founded Ravenport")
+    )
+
+    assert best[0].passage.text == "It was founded in 1743 by a shipwright."
+    assert best[0].page.path == "Ravenport"
+
+
+@pytest.mark.parametrize(
+    ("feature", "better", "worse", "query"),
+    [
+        ("window", "<p>red fish.</p>", f"<p>red {'and so on ' * 40} fish.</p>", "red fish"),
+        ("pairs", "<p>cold red fish here.</p>", "<p>fish that are not red or cold.</p>", "cold red fish"),
+        ("heading", "<h2>Fish</h2><p>They swim.</p>", "<h2>Other</h2><p>They swim.</p>", "fish swim"),
+        ("lead", "<p>fish.</p>", "<h2>Other</h2><p>fish.</p>", "fish"),
+        ("rare", "<p>fish fish fish.</p>", "<p>fish now now.</p>", "fish"),
+        ("topic", "<p>red fish.</p>", "<p>red cows.</p>", "red fish"),
+    ],
+)
+def test_each_feature_tells_better_from_worse(feature: str, better: str, worse: str, query: str) -> None:
+    ranked = {found.page.path: found for found in passages.rank([page("a", better), page("b", worse)], wanted(query))}
+
+    assert getattr(ranked["a"].features, feature) > getattr(ranked["b"].features, feature)
+    assert ranked["a"].score > ranked["b"].score
+
+
+def test_an_article_is_worth_its_best_passage_and_some_of_the_next() -> None:
+    pages = [page("one", "<p>fish</p>"), page("many", "<p>fish</p><h2>a</h2><p>fish</p><h2>b</h2><p>fish</p>")]
+
+    articles = passages.best_of_each(passages.rank(pages, wanted("fish")))
+
+    assert [best.page.path for best, _ in articles] == ["many", "one"]
+
+
+def test_every_article_has_a_passage_whatever_the_others_have() -> None:
+    crowd = "".join(f"<h2>{n}</h2><p>red fish {n}</p>" for n in range(300))
+
+    ranked = passages.rank([page("crowd", crowd), page("lonely", "<p>a fish</p>")], wanted("red fish"))
+
+    assert {found.page.path for found in ranked} == {"crowd", "lonely"}
+
+
+def test_a_page_without_text_has_no_passage() -> None:
+    assert passages.rank([page("x", "")], wanted("fish")) == []
