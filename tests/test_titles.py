@@ -107,3 +107,17 @@ def test_titles_inside_a_question_are_looked_up_the_longest_first(isles: Archive
     found = titles.runs(isles, "when did ada quill leave Alderwick?", frozenset({"when", "did"}))
 
     assert found == {"Ada_Quill": 2, "Alderwick": 1}
+
+
+def test_what_is_most_spoken_of_is_suggested_first(zims: Path) -> None:
+    archive = Archive("words", [str(zims / "built/dictionary_pub.zim")])
+
+    assert [row.title for row in suggest(archive, "wat").suggestions[:3]] == ["water", "watch", "watching"]
+
+
+def test_pages_of_tags_are_suggested_last(zims: Path) -> None:
+    found = suggest(Archive("coffee", [str(zims / "built/se_coffee.zim")]), "espresso", limit=50).suggestions
+
+    noise = [titles.is_noise(row.path) for row in found]
+    assert noise == sorted(noise)
+    assert any(noise)

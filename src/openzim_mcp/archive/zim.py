@@ -162,7 +162,9 @@ class Archive:
     @cached_property
     def languages(self) -> str:
         """The codes of the archive's languages, as it gives them: `eng`, `ara,jpn`, or nothing."""
-        return self.metadata().get("Language", b"").decode(errors="replace")
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+            return bytes(self._zim.get_metadata("Language")).decode(errors="replace")
+        return ""
 
     @cached_property
     def namespaces(self) -> dict[str, range]:

@@ -61,11 +61,7 @@ def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
 def walk(archive: Archive, namespace: str, cursor: str | None, limit: int) -> Walk:
     """Return the next `limit` entries of a namespace; following the cursor visits each exactly once."""
     name, numbers = find_namespace(archive, namespace)
-    start = 0
-    if cursor is not None:
-        uuid, start, request = paging.decode(cursor, TOOL)
-        paging.require_same(uuid, archive.uuid, "archive")
-        paging.require_same(request.get("namespace"), name, "namespace")
+    start = paging.position(TOOL, cursor, 0, archive.uuid, {"namespace": name})
     stop = start + limit
     done = stop >= len(numbers)
     request = {"zim_file_path": archive.name, "namespace": name, "limit": limit}

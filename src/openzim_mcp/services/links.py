@@ -121,11 +121,8 @@ def _window(
     archive: Archive, item: Item, direction: str, total: int, limit: int, offset: int, cursor: str | None
 ) -> tuple[int, str | None]:
     """Return where a page of results starts, and the cursor of the next one."""
-    start = offset
-    if cursor is not None:
-        uuid, start, request = paging.decode(cursor, TOOL)
-        paging.require_same(uuid, archive.uuid, "archive")
-        paging.require_same((request.get("entry_path"), request.get("direction")), (item.path, direction), "article")
+    request = {"entry_path": item.path, "direction": direction, "limit": limit}
+    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
     stop = start + limit
-    request = {"zim_file_path": archive.name, "entry_path": item.path, "direction": direction, "limit": limit}
+    request |= {"zim_file_path": archive.name}
     return start, None if stop >= total else paging.encode(TOOL, archive.uuid, stop, request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,7 +33,6 @@ _NAMED = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
 """How far an article is ahead whose title is the query."""
 _NOISE, _LISTING = 0.4, 0.6
 """What is left of the score of a page of a tag or a user, and of one that is little but links."""
-_NOISE_PATH = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
 _LISTING_LINKS = 0.6
 
 
@@ -203,7 +201,7 @@ def _placed(page: passages.Page, score: float, named: dict[str, titles.Match]) -
     """Return the score of an article: one that is named comes first, a page of mere links late."""
     if page.path in named:
         return score + _NAMED[named[page.path]]
-    if _NOISE_PATH.search(page.path):
+    if titles.is_noise(page.path):
         return score * _NOISE
     linked = sum(len(link.text) for link in page.document.links)
     return score * _LISTING if linked > _LISTING_LINKS * max(1, len(page.document.body)) else score

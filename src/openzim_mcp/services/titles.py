@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +26,10 @@ LONGEST = 12
 """More words than this make no title."""
 _LISTED = 100
 """How many titles a list has at most: nobody looks further."""
+_SUGGESTED = 50
+_WEIGHED = 12
+"""How many suggestions are ordered by how much is said of them: each costs a search."""
+_NOISE = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
 _NEAR = 60
 _ALIKE = 20
 _RUN = 6
@@ -194,7 +200,11 @@ def _ordered(archive: Archive, text: str) -> list[Title]:
         if known is None or ORDER[match] < ORDER[known.match]:
             via = named.title if named.is_redirect else None
             best[named.target] = Title(named.target, named.target_title, match, via)
-    return sorted(best.values(), key=lambda title: (ORDER[title.match], normal(bare(title.title)) != wanted))[:_LISTED]
+
+    def key(title: Title) -> tuple[int, bool, bool]:
+        return ORDER[title.match], normal(bare(title.title)) != wanted, is_noise(title.path)
+
+    return sorted(best.values(), key=key)[:_LISTED]
 
 
 def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[Named, Match]]:
@@ -282,14 +292,28 @@ def suggest(archive: Archive, request: dict[str, Any], offset: int, cursor: str 
 
 
 def _popular_first(archive: Archive, text: str) -> list[Suggestion]:
-    """Return each suggested entry once: the very title first, then those that most titles lead to."""
+    """Return each suggested entry once: the very title, then beginnings, the most mentioned first."""
     wanted = normal(text)
-    titles: dict[str, list[Named]] = {}
-    for named in _suggested(archive, text, _LISTED):
-        titles.setdefault(named.target, []).append(named)
+    leading: dict[str, list[Named]] = {}
+    for named in _suggested(archive, text, _SUGGESTED):
+        leading.setdefault(named.target, []).append(named)
+    weighed = set(itertools.islice(leading, _WEIGHED if len(wanted) > 1 else 0))
 
-    def key(target: str) -> tuple[bool, bool, int]:
-        names = [normal(named.title) for named in titles[target]]
-        return wanted not in names, not any(name.startswith(wanted) for name in names), -len(names)
+    def key(target: str) -> tuple[bool, bool, bool, int, int]:
+        names = [normal(named.title) for named in leading[target]]
+        begins = any(name.startswith(wanted) for name in names)
+        mentions = _mentions(archive, leading[target][0].target_title) if begins and target in weighed else 0
+        return wanted not in names, is_noise(target), not begins, -len(names), -mentions
 
-    return [Suggestion(target, titles[target][0].target_title) for target in sorted(titles, key=key)]
+    return [Suggestion(target, leading[target][0].target_title) for target in sorted(leading, key=key)]
+
+
+def _mentions(archive: Archive, title: str) -> int:
+    """Return about how many articles speak of one of that title."""
+    stop_words = queries.language_for(archive, title).stop_words
+    return archive.frequency(" ".join(word for word in units(fold(bare(title))) if word not in stop_words))
+
+
+def is_noise(path: str) -> bool:
+    """Return whether a page only serves to browse others: of a tag, a user, a page of a listing."""
+    return bool(_NOISE.search(path))
