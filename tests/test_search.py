@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,14 +12,17 @@ from openzim_mcp import errors
 from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import search
 
+NOTES = dict.fromkeys(("corrected", "relaxed", "reason", "hint"))
 
-def fulltext(archive: Archive, query: str, limit: int = 10, **rest: Any) -> search.Results:
+
+def fulltext(archive: Archive, query: str, limit: int = 10, **rest: Any) -> SimpleNamespace:
     request = {"query": query, "mode": "fulltext", "limit": limit}
     request |= {name: rest[name] for name in ("namespace", "content_type") if name in rest}
-    return search.fulltext(archive, request, rest.get("offset", 0), rest.get("cursor"), 300, 5.0)
+    found = search.fulltext(archive, request, rest.get("offset", 0), rest.get("cursor"), 300, 5.0)
+    return SimpleNamespace(**NOTES | found)
 
 
-def paths(found: search.Results) -> list[str]:
+def paths(found: SimpleNamespace) -> list[str]:
     return [row.path for row in found.results]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,14 +12,14 @@ from openzim_mcp.services import titles
 from openzim_mcp.services.titles import Suggestion, Title
 
 
-def find(archive: Archive, query: str, limit: int = 10, **rest: Any) -> titles.Titles:
+def find(archive: Archive, query: str, limit: int = 10, **rest: Any) -> SimpleNamespace:
     request = {"query": query, "mode": "title", "limit": limit}
-    return titles.find(archive, request, rest.get("offset", 0), rest.get("cursor"))
+    return SimpleNamespace(**titles.find(archive, request, rest.get("offset", 0), rest.get("cursor")))
 
 
-def suggest(archive: Archive, query: str, limit: int = 10, **rest: Any) -> titles.Suggestions:
+def suggest(archive: Archive, query: str, limit: int = 10, **rest: Any) -> SimpleNamespace:
     request = {"query": query, "mode": "suggest", "limit": limit}
-    return titles.suggest(archive, request, rest.get("offset", 0), rest.get("cursor"))
+    return SimpleNamespace(**titles.suggest(archive, request, rest.get("offset", 0), rest.get("cursor")))
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,16 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from openzim_mcp.archive.zim import Archive
 
 _LONGEST = 16_384
 _UUID = 8
 """So many characters tell archives apart: a model pays for every one of a cursor."""
-_Row = TypeVar("_Row")
 
 
 def encode(tool: str, uuid: str, position: int, request: dict[str, Any]) -> str:
@@ -68,21 +66,18 @@ def position(tool: str, cursor: str | None, offset: int, uuid: str, request: dic
     return start
 
 
-@dataclass(frozen=True)
-class Page(Generic[_Row]):
-    """Some rows of a list, and where the next ones begin."""
-
-    rows: list[_Row]
-    stop: int
-    done: bool
-
-    @classmethod
-    def of(cls, rows: Sequence[_Row], start: int, limit: int) -> Page[_Row]:
-        """Return `limit` rows from `start` on."""
-        stop = start + limit
-        return cls(list(rows[start:stop]), stop, stop >= len(rows))
-
-    def cursor(self, tool: str, uuid: str, request: dict[str, Any]) -> str | None:
-        """Return what continues the request, if there is more."""
-        given = {name: value for name, value in request.items() if value is not None}
-        return None if self.done else encode(tool, uuid, self.stop, given)
+def page(tool: str, archive: Archive, request: dict[str, Any], start: int, total: int, **rows: Any) -> dict[str, Any]:
+    """Return a page of what a query finds: its rows, by their name, between what was asked and where to go on."""
+    stop = start + request["limit"]
+    more = {"zim_file_path": archive.name} | {name: value for name, value in request.items() if value is not None}
+    return {
+        "query": request["query"],
+        "mode": request["mode"],
+        "archive": archive.shown,
+        **rows,
+        "total": total,
+        "offset": start,
+        "limit": request["limit"],
+        "next_cursor": None if stop >= total else encode(tool, archive.uuid, stop, more),
+        "done": stop >= total,
+    }

@@ -47,26 +47,6 @@ class Result:
     section: str | None = field(default=None, metadata=OMIT_NONE)
 
 
-@dataclass(frozen=True)
-class Results:
-    """A page of what was found, and how the query was read."""
-
-    query: str
-    mode: str
-    archive: str
-    results: list[Result]
-    total: int
-    offset: int
-    limit: int
-    next_cursor: str | None
-    done: bool
-    corrected: dict[str, str] | None = field(default=None, metadata=OMIT_NONE)
-    relaxed: dict[str, list[str]] | None = field(default=None, metadata=OMIT_NONE)
-    total_is_estimate: bool | None = field(default=None, metadata=OMIT_NONE)
-    reason: str | None = field(default=None, metadata=OMIT_NONE)
-    hint: str | None = field(default=None, metadata=OMIT_NONE)
-
-
 class Hit(NamedTuple):
     """An article that was read, its best passage and its score."""
 
@@ -100,52 +80,55 @@ class Found:
 @asks_index
 def fulltext(
     archive: Archive, request: dict[str, Any], offset: int, cursor: str | None, snippet: int, seconds: float
-) -> Results:
+) -> dict[str, Any]:
     """Return a page of the articles that answer a query; `seconds` is how long a scan without an index may take."""
-    text, accepts = _asked(archive, request)
+    asked = Asked.of(archive, request, offset, cursor)
     if not archive.has_fulltext_index:
-        found = find_without_index(archive, text, accepts, seconds)
-        return _page(archive, found, request, offset, cursor, snippet)
-    found = find(archive, text, accepts)
+        return _page(archive, request, asked, find_without_index(archive, asked.text, asked.accepts, seconds), snippet)
+    found = find(archive, asked.text, asked.accepts)
     if not found.total and any(is_dense(term.word) for term in found.wanted.terms):
-        found = replace(find_without_index(archive, text, accepts, seconds), reason=None)
-    return _page(archive, found, request, offset, cursor, snippet)
+        found = replace(find_without_index(archive, asked.text, asked.accepts, seconds), reason=None)
+    return _page(archive, request, asked, found, snippet)
 
 
 def fulltext_without_index(
     archive: Archive, request: dict[str, Any], offset: int, cursor: str | None, snippet: int, seconds: float
-) -> Results:
+) -> dict[str, Any]:
     """Do the same in an archive whose index must not be asked."""
-    found = find_without_index(archive, *_asked(archive, request), seconds)
-    return _page(archive, replace(found, reason=CLOSED_INDEX), request, offset, cursor, snippet)
+    asked = Asked.of(archive, request, offset, cursor)
+    found = find_without_index(archive, asked.text, asked.accepts, seconds)
+    return _page(archive, request, asked, replace(found, reason=CLOSED_INDEX), snippet)
 
 
-def _asked(archive: Archive, request: dict[str, Any]) -> tuple[str, Filter]:
-    wanted = filters.of(archive, request.get("namespace"), request.get("content_type"))
-    return queries.text_of(request["query"]), wanted
+class Asked(NamedTuple):
+    """What to look for, among what, and where the page starts."""
+
+    text: str
+    accepts: Filter
+    start: int
+
+    @classmethod
+    def of(cls, archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> Asked:
+        """Check a request before any work is done for it."""
+        start = paging.position(TOOL, cursor, offset, archive.uuid, request)
+        accepts = filters.of(archive, request.get("namespace"), request.get("content_type"))
+        return cls(queries.text_of(request["query"]), accepts, start)
 
 
-def _page(
-    archive: Archive, found: Found, request: dict[str, Any], offset: int, cursor: str | None, snippet: int
-) -> Results:
-    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
-    page = paging.Page.of(range(found.total), start, request["limit"])
-    return Results(
-        query=request["query"],
-        mode="fulltext",
-        archive=archive.shown,
-        results=[_result(archive, found, number, snippet) for number in page.rows],
-        total=max(found.total, found.estimate or 0),
-        offset=start,
-        limit=request["limit"],
-        next_cursor=page.cursor(TOOL, archive.uuid, {"zim_file_path": archive.name, **request}),
-        done=page.done,
-        corrected=found.wanted.corrected or None,
-        relaxed=found.relaxed or None,
-        total_is_estimate=True if found.estimate else None,
-        reason=found.reason,
-        hint=found.note or (None if found.total else "Nothing was found; try fewer or other words, or mode='title'."),
-    )
+def _page(archive: Archive, request: dict[str, Any], asked: Asked, found: Found, snippet: int) -> dict[str, Any]:
+    numbers = range(found.total)[asked.start : asked.start + request["limit"]]
+    results = [_result(archive, found, number, snippet) for number in numbers]
+    notes = {
+        "corrected": found.wanted.corrected,
+        "relaxed": found.relaxed,
+        "total_is_estimate": found.estimate is not None,
+        "reason": found.reason,
+        "hint": found.note
+        or (None if found.total else "Nothing was found; try fewer or other words, or mode='title'."),
+    }
+    page = paging.page(TOOL, archive, request, asked.start, found.total, results=results)
+    said = {name: note for name, note in notes.items() if note}
+    return page | said | {"total": max(found.total, found.estimate or 0)}
 
 
 def find(archive: Archive, text: str, accepts: Filter) -> Found:

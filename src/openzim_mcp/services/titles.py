@@ -60,36 +60,6 @@ class Suggestion:
     title: str
 
 
-@dataclass(frozen=True)
-class Titles:
-    """A page of titles."""
-
-    query: str
-    mode: str
-    archive: str
-    results: list[Title]
-    total: int
-    offset: int
-    limit: int
-    next_cursor: str | None
-    done: bool
-
-
-@dataclass(frozen=True)
-class Suggestions:
-    """A page of suggestions."""
-
-    query: str
-    mode: str
-    archive: str
-    suggestions: list[Suggestion]
-    total: int
-    offset: int
-    limit: int
-    next_cursor: str | None
-    done: bool
-
-
 def normal(title: str) -> str:
     """Return a title without case, accents and punctuation; C, C++ and C# stay apart."""
     folded = fold(title)
@@ -172,23 +142,19 @@ def _spans(words: list[str], stop_words: frozenset[str]) -> Iterator[tuple[int, 
 
 
 @asks_index
-def find(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> Titles:
+def find(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> dict[str, Any]:
     """Return entries by title: the very one, the meanings of an ambiguous one, beginnings, and near misses."""
-    text = queries.text_of(request["query"])
     start = paging.position(TOOL, cursor, offset, archive.uuid, request)
-    found = _ordered(archive, text)
-    page = paging.Page.of(found, start, request["limit"])
-    return Titles(
-        query=request["query"],
-        mode="title",
-        archive=archive.shown,
-        results=page.rows,
-        total=len(found),
-        offset=start,
-        limit=request["limit"],
-        next_cursor=page.cursor(TOOL, archive.uuid, {"zim_file_path": archive.name, **request}),
-        done=page.done,
-    )
+    found = _ordered(archive, queries.text_of(request["query"]))
+    return paging.page(TOOL, archive, request, start, len(found), results=found[start : start + request["limit"]])
+
+
+@asks_index
+def suggest(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> dict[str, Any]:
+    """Return entries whose titles go on from what was typed, those that are most spoken of first."""
+    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
+    found = _popular_first(archive, queries.text_of(request["query"]))
+    return paging.page(TOOL, archive, request, start, len(found), suggestions=found[start : start + request["limit"]])
 
 
 def _ordered(archive: Archive, text: str) -> list[Title]:
@@ -269,26 +235,6 @@ def _suggested(archive: Archive, text: str, limit: int) -> Iterator[Named]:
             named = archive.named(path=path)
             if named:
                 yield named
-
-
-@asks_index
-def suggest(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> Suggestions:
-    """Return entries whose titles go on from what was typed, those that much leads to first."""
-    text = queries.text_of(request["query"])
-    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
-    found = _popular_first(archive, text)
-    page = paging.Page.of(found, start, request["limit"])
-    return Suggestions(
-        query=request["query"],
-        mode="suggest",
-        archive=archive.shown,
-        suggestions=page.rows,
-        total=len(found),
-        offset=start,
-        limit=request["limit"],
-        next_cursor=page.cursor(TOOL, archive.uuid, {"zim_file_path": archive.name, **request}),
-        done=page.done,
-    )
 
 
 def _popular_first(archive: Archive, text: str) -> list[Suggestion]:
