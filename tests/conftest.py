@@ -133,6 +133,10 @@ ISLES = {
     "tags/harbour": "<h1>harbour</h1><ul>"
     + "".join(f'<li><a href="../Ravenport">Ravenport harbour founded herring {n}</a></li>' for n in range(20))
     + "</ul>",
+    "I.Q.": "<p>A measure.</p>",
+    "New_Year's_Day": "<p>The first day.</p>",
+    "Lantern_fish": "<p>A fish that glows, not a lantern.</p>",
+    "Nørrebros_Theater": "<p>A stage in Nørrebros.</p>",
     "notes.txt": "A harbour is a place for ships.",
 }
 

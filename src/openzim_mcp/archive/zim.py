@@ -194,6 +194,11 @@ class Archive:
         with self._translated():
             return str(self._zim._get_entry_by_id(number).path)  # noqa: SLF001
 
+    def title_at(self, number: int) -> str:
+        """Return the title of the entry of that number."""
+        with self._translated():
+            return str(self._zim._get_entry_by_id(number).title)  # noqa: SLF001
+
     def entry_at(self, number: int) -> Entry:
         """Return the entry of that number; damage to it is part of the answer."""
         path = title = f"#{number}"

@@ -81,8 +81,8 @@ def find(archive: Archive, wanted: Wanted) -> Candidates:
     if len(strict) < _ENOUGH:
         _relax(searches, known[:_TERMS])
     scores = _score(searches.found, wanted)
-    for path, words in titles.runs(archive, wanted.text, wanted.language.stop_words).items():
-        scores[path] = scores.get(path, 0.0) + _TITLE_FOUND * words
+    for path, run in titles.runs(archive, wanted.text, wanted.language.stop_words).items():
+        scores[path] = scores.get(path, 0.0) + _TITLE_FOUND * len(run) + _worth(run, wanted)
     best = sorted(scores, key=lambda path: (-scores[path], path))
     for path in best[:_TITLED]:
         scores[path] += _title_share(archive, path, wanted)
@@ -106,6 +106,12 @@ def _score(found: dict[str, dict[str, float]], wanted: Wanted) -> dict[str, floa
         path: sum(weights[word] * (0.5 + 1.5 * height) for word, height in words.items())
         for path, words in found.items()
     }
+
+
+def _worth(words: Sequence[str], wanted: Wanted) -> float:
+    weights = {term.stem: term.weight for term in wanted.terms}
+    stems = {stem for word in words for stem in wanted.language.stems(fold(word))}
+    return sum(weights.get(stem, 0.0) for stem in stems)
 
 
 def _title_share(archive: Archive, path: str, wanted: Wanted) -> float:

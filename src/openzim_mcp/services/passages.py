@@ -38,13 +38,17 @@ class Features(NamedTuple):
     """Words that follow each other in the query and here."""
     heading: float
     """The share of the query in the heading above."""
+    title: float
+    """The share of the query in the title of the article, if that is all the title has."""
     lead: float
     """Whether it stands before the first heading."""
     article: float
     """What the searches make of the article."""
 
 
-WEIGHTS = Features(rare=0.3, local=0.3, topic=0.5, window=0.3, pairs=0.15, heading=0.1, lead=0.02, article=0.25)
+WEIGHTS = Features(
+    rare=0.3, local=0.3, topic=0.5, window=0.3, pairs=0.15, heading=0.15, title=0.2, lead=0.02, article=0.25
+)
 """What each feature counts for. `benchmarks/weights.py` tries others: the optimum is flat."""
 NEXT = (0.12, 0.08, 0.05)
 """What the next best passages of an article add to the best."""
@@ -158,6 +162,11 @@ class _Scorer:
             self._titles[page.path] = {self._forms[word] for word in units(fold(page.title))} - {""}
         return self._titles[page.path]
 
+    def _in_title(self, page: Page) -> float:
+        words = len(units(fold(page.title))) or 1
+        stems = self._title(page)
+        return sum(self._weights[stem] for stem in stems) * len(stems) / words
+
     def _heading(self, title: str) -> float:
         if title not in self._headings:
             stems = {self._forms[word] for word in units(fold(title))} - {""}
@@ -182,6 +191,7 @@ class _Scorer:
             window=self._window(places) / self._total,
             pairs=self._pairs(places) / self._total,
             heading=self._heading(row.page.document.sections[row.passage.section].title) / self._total,
+            title=self._in_title(row.page) / self._total,
             lead=row.passage.section == 0,
             article=row.page.prior,
         )

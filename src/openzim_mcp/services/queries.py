@@ -90,15 +90,16 @@ def read(archive: Archive, text: str) -> Wanted:
     language = language_for(archive, text)
     words = language.content_words(text)
     corrected: dict[str, str] = {}
-    for number, word in enumerate(words):
-        if archive.frequency(word.text) or len(corrected) >= _CORRECTED:
-            continue
-        right = spelling.correct(archive, word.text)
+    found: dict[str, Word] = {}
+    for word in words:
+        right = None
+        if not archive.frequency(word.text) and len(corrected) < _CORRECTED:
+            right = spelling.correct(archive, word.text)
         if right:
             corrected[word.text] = right
-            words[number] = Word(right, language.stem(right))
-    unique = list({word.stem: word for word in words}.values())
-    terms = weigh(unique, archive.frequency, max(1, archive.counts["articles"]))
+        for part in right.split() if right else [word.text]:
+            found.setdefault(language.stem(part), Word(part, language.stem(part)))
+    terms = weigh(list(found.values()), archive.frequency, max(1, archive.counts["articles"]))
     return Wanted(_replaced(text, corrected), language, terms, corrected)
 
 

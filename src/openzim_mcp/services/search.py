@@ -11,7 +11,7 @@ from openzim_mcp import errors
 from openzim_mcp.archive.channel import OMIT_NONE
 from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content.language import is_dense
-from openzim_mcp.services import articles, candidates, filters, paging, passages, queries, scan, snippets, titles
+from openzim_mcp.services import articles, candidates, filters, paging, passages, paths, queries, scan, snippets, titles
 
 if TYPE_CHECKING:
     from openzim_mcp.archive.zim import Archive
@@ -34,6 +34,7 @@ _NAMED = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
 _NOISE, _LISTING = 0.4, 0.6
 """What is left of the score of a page of a tag or a user, and of one that is little but links."""
 _LISTING_LINKS = 0.6
+_SCANNED_ON_A_MISS = 200
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,9 @@ def fulltext(
     if not archive.has_fulltext_index:
         return _page(archive, request, asked, find_without_index(archive, asked.text, asked.accepts, seconds), snippet)
     found = find(archive, asked.text, asked.accepts)
-    if not found.total and any(is_dense(term.word) for term in found.wanted.terms):
-        found = replace(find_without_index(archive, asked.text, asked.accepts, seconds), reason=None)
+    is_small = archive.counts["articles"] <= _SCANNED_ON_A_MISS
+    if not found.total and (is_small or any(is_dense(term.word) for term in found.wanted.terms)):
+        found = replace(find_without_index(archive, asked.text, asked.accepts, seconds), reason=None, note=None)
     return _page(archive, request, asked, found, snippet)
 
 
@@ -133,8 +135,9 @@ def _page(archive: Archive, request: dict[str, Any], asked: Asked, found: Found,
 
 def find(archive: Archive, text: str, accepts: Filter) -> Found:
     """Return what a query finds in an archive that has an index."""
-    wanted = queries.read(archive, text)
-    named = titles.exact(archive, text, wanted.language.stop_words)
+    meant = paths.locate(archive, text) if "://" in text else None
+    wanted = queries.read(archive, meant.title if meant else text)
+    named = titles.exact(archive, meant.title if meant else text, wanted.language.stop_words)
     named = titles.alike(archive, wanted.text) | named if len(text.split()) <= titles.LONGEST else named
     pool = candidates.find(archive, wanted)
     scored = dict.fromkeys(named, _PRIOR * wanted.total) | dict(pool.scored)
@@ -198,7 +201,7 @@ def find_without_index(archive: Archive, text: str, accepts: Filter, seconds: fl
     wanted = queries.Wanted(text, language, scanned.terms, {})
     runs = titles.runs(archive, text, language.stop_words)
     scored = dict.fromkeys((*named, *runs), _PRIOR * wanted.total) | scanned.scored
-    if not scanned.scored and not archive.has_title_index:
+    if not archive.has_title_index:
         scored |= {path: wanted.total for path in titles.beginning(archive, text) if path not in scored}
     hits = rank(archive, wanted, scored, named, accepts)
     read = {hit.best.page.path for hit in hits}

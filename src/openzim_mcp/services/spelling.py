@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _SHORTEST = 4
 _LONGEST = 24
+_SHORTEST_PART = 3
 _TWO_EDITS = 8
 """From this length on a word may be two edits off, if a title has it."""
 _TITLES = 60
@@ -33,13 +34,23 @@ def correct(archive: Archive, word: str) -> str | None:
     for spelling in _sounding_alike(word):
         if archive.frequency(spelling):
             return spelling
-    return _most_frequent(archive, _one_edit(word)) or _from_titles(archive, word)
+    return _most_frequent(archive, _one_edit(word)) or _from_titles(archive, word) or _in_two(archive, word)
+
+
+def _in_two(archive: Archive, word: str) -> str | None:
+    """Return two words that were written as one, if some title has them both."""
+    cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
+    halves = [(word[:at], word[at:]) for at in cuts if archive.frequency(word[:at]) and archive.frequency(word[at:])]
+    pairs = [" ".join(pair) for pair in halves]
+    return next((pair for pair in pairs if archive.suggested(pair, 1)), None)
 
 
 def _sounding_alike(word: str) -> Iterator[str]:
     for written, other in _SAME_SOUND:
-        if written in word:
-            yield word.replace(written, other)
+        at = word.find(written)
+        while at >= 0:
+            yield word[:at] + other + word[at + len(written) :]
+            at = word.find(written, at + 1)
 
 
 def _most_frequent(archive: Archive, spellings: Iterator[str]) -> str | None:

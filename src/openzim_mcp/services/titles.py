@@ -30,6 +30,9 @@ _SUGGESTED = 50
 _WEIGHED = 12
 """How many suggestions are ordered by how much is said of them: each costs a search."""
 _NOISE = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
+_INSIDE = re.compile("['’.]")
+_READ_THROUGH = 100_000
+"""How many titles are read where no index has them: about a second."""
 _NEAR = 60
 _ALIKE = 20
 _RUN = 6
@@ -61,9 +64,9 @@ class Suggestion:
 
 
 def normal(title: str) -> str:
-    """Return a title without case, accents and punctuation; C, C++ and C# stay apart."""
+    """Return a title without case, accents and punctuation (I.Q. is IQ); C, C++ and C# stay apart."""
     folded = fold(title)
-    return " ".join(units(folded)) or folded.strip()
+    return " ".join(_INSIDE.sub("", word) for word in units(folded)) or folded.strip()
 
 
 def bare(title: str) -> str:
@@ -110,10 +113,10 @@ def cases(run: list[str], stop_words: frozenset[str]) -> list[str]:
     return list(dict.fromkeys((as_is, first, " ".join(mixed), " ".join(capital), as_is.upper())))
 
 
-def runs(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, int]:
-    """Return the articles whose titles are runs of words of a text, with the number of words; the longest win."""
+def runs(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, list[str]]:
+    """Return the articles whose titles are runs of words of a text, with these words; the longest win."""
     words = [word.strip(_AROUND) for word in text.split()]
-    found: dict[str, int] = {}
+    found: dict[str, list[str]] = {}
     covered: set[int] = set()
     for looked_up, (start, size) in enumerate(_spans(words, stop_words)):
         if looked_up >= _LOOKUPS:
@@ -124,7 +127,7 @@ def runs(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, i
         for spelled in cases(words[start : start + size], stop_words):
             named = archive.named(title=spelled)
             if named:
-                found[named.target] = max(found.get(named.target, 0), size)
+                found.setdefault(named.target, words[start : start + size])
                 covered.update(places)
                 break
     return found
@@ -212,7 +215,8 @@ def _near(archive: Archive, wanted: str) -> list[Named]:
     allowed = 1 if len(wanted) <= _ONE_EDIT else 2
     near: dict[str, tuple[int, Named]] = {}
     words = wanted.split()
-    starts = [" ".join(words[:-1]), " ".join(words[1:]), wanted[: len(wanted) // 2], wanted[:3], wanted[:2]]
+    swapped = wanted[1:2] + wanted[:1] + wanted[2:3]
+    starts = [" ".join(words[:-1]), " ".join(words[1:]), wanted[: len(wanted) // 2], wanted[:3], wanted[:2], swapped]
     for start in dict.fromkeys(start.strip() for start in starts if len(start.strip()) > 1):
         for named in _suggested(archive, start, _NEAR):
             edits = spelling.distance(wanted, normal(named.title), allowed)
@@ -228,11 +232,22 @@ def _near(archive: Archive, wanted: str) -> list[Named]:
 
 
 def _suggested(archive: Archive, text: str, limit: int) -> Iterator[Named]:
-    """Yield what the title index has for a text; without one its order is that of the titles, and case matters."""
-    spellings = [text] if archive.has_title_index else cases(text.split(), frozenset())
-    for spelled in spellings:
-        for path in archive.suggested(spelled, limit):
-            named = archive.named(path=path)
+    """Yield what the title index has for a text; where there is none, titles are read one by one."""
+    if not archive.has_title_index:
+        yield from itertools.islice(_read_through(archive, normal(text).split()), limit)
+        return
+    for path in archive.suggested(text, limit):
+        named = archive.named(path=path)
+        if named:
+            yield named
+
+
+def _read_through(archive: Archive, words: list[str]) -> Iterator[Named]:
+    """Yield the entries whose titles have all the words, or words that begin so."""
+    for number in archive.namespaces.get("C" if archive.has_new_scheme else "A", range(0))[:_READ_THROUGH]:
+        title = f" {normal(archive.title_at(number))}"
+        if all(f" {word}" in title for word in words):
+            named = archive.named(path=archive.path_at(number))
             if named:
                 yield named
 
