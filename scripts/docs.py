@@ -107,6 +107,7 @@ def usage() -> str:
 def demo() -> str:
     """Return calls and what the server answers to them on the handbook."""
     calls: list[tuple[str, dict[str, Any]]] = [
+        ("zim_query", {"query": "what if an archive makes libzim crash?", "compact_budget": 200}),
         ("zim_search", {"query": "what if an archive makes libzim crash?", "limit": 1}),
         ("zim_get", {"entry_path": "safty", "max_content_length": 600}),
         ("zim_browse", {"namespce": "C"}),

@@ -31,6 +31,7 @@ OWNERS = {
     "pydantic": {
         "config.py",
         "protocol/arguments.py",
+        "protocol/asking.py",
         "protocol/finding.py",
         "protocol/retrieval.py",
         "protocol/tools.py",
@@ -43,6 +44,7 @@ OWNERS = {
         "server.py",
         "archive/engine.py",
         "archive/verify.py",
+        "protocol/asking.py",
         "protocol/backend.py",
         "protocol/finding.py",
         "protocol/health.py",

@@ -152,3 +152,16 @@ def test_documents_are_kept_by_their_bytes(biology: Archive) -> None:
     assert kept.of(biology, first) is document
     kept.of(biology, second)
     assert kept.of(biology, first) is not document
+
+
+def test_of_a_huge_page_the_part_with_the_word_is_read(tmp_path: Path) -> None:
+    filler = "<p>Nothing of note happens on this day at all.</p>" * 50_000
+    page = f"<h1>Chronicle</h1>{filler}<h2>Storm</h2><p>The lighthouse fell.</p>{filler}"
+    archive = Archive("x", [str(write_zim(tmp_path / "x.zim", {"Chronicle": page}))])
+    item = archive.find("Chronicle")
+    assert item is not None
+
+    document = articles.part_of(archive, item, ["volcano", "lighthouse"])
+
+    assert "The lighthouse fell." in document.body
+    assert len(document.body) < 200_000

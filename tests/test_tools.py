@@ -17,7 +17,16 @@ from wire import Wire, environment
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "tools.json"
 Open = Callable[..., Wire]
-ADVANCED = ["zim_search", "zim_get", "zim_get_section", "zim_browse", "zim_metadata", "zim_links", "zim_health"]
+ADVANCED = [
+    "zim_query",
+    "zim_search",
+    "zim_get",
+    "zim_get_section",
+    "zim_browse",
+    "zim_metadata",
+    "zim_links",
+    "zim_health",
+]
 
 
 def test_the_published_tools_are_those_of_the_snapshot() -> None:
@@ -38,9 +47,9 @@ def test_each_mode_offers_its_tools(open_server: Open, town_zim: Path) -> None:
 
     assert offered(open_server(town_zim)) == ADVANCED
     with Wire(town_zim) as simple:
-        assert offered(simple) == ["zim_health"]
+        assert offered(simple) == ["zim_query"]
         answer = simple.wait(simple.start_call("zim_metadata"))
-        assert answer["error"] == {"code": -32602, "message": "Unknown tool: zim_metadata. There are: zim_health."}
+        assert answer["error"] == {"code": -32602, "message": "Unknown tool: zim_metadata. There are: zim_query."}
 
 
 def test_without_a_directory_the_handbook_is_served(open_server: Open) -> None:

@@ -201,7 +201,8 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=64)
-def _language(code: str) -> Language:
+def by_code(code: str) -> Language:
+    """Return a language by its two-letter code; of an unknown one only words are known."""
     return Language(code)
 
 
@@ -210,6 +211,6 @@ def language_of(codes: str, text: str) -> Language:
     named = [_SHORT.get(code.strip().partition("-")[0], code.strip()) for code in codes.lower().split(",")]
     for script, languages in _SCRIPTS:
         if script.search(text):
-            return _language(next((code for code in named if code in languages), languages[0]))
+            return by_code(next((code for code in named if code in languages), languages[0]))
     latin = [code for code in named if not any(code in languages for _, languages in _SCRIPTS)]
-    return _language(latin[0] if latin and latin[0] else "en")
+    return by_code(latin[0] if latin and latin[0] else "en")

@@ -118,7 +118,7 @@ async def _everywhere(backend: Backend, given: SearchArguments) -> Payload:
         "query": given.query,
         "mode": given.mode,
         "per_file_results": [_own_list(answer, own) for answer in answers],
-        "results": _merge(answers, given.mode)[start:stop],
+        "results": merge(answers, given.mode)[start:stop],
         "archives_searched": len(searched),
         "archives_failed": len(answers) - len(searched),
         "next_cursor": None if done else paging.encode(search.TOOL, state, stop, request | {"cross_file": True}),
@@ -152,7 +152,7 @@ async def _ask_all(backend: Backend, archives: Sequence[ArchiveFile], request: P
     return answers
 
 
-def _merge(answers: list[Payload], mode: str) -> list[Payload]:
+def merge(answers: list[Payload], mode: str) -> list[Payload]:
     """Return the rows of all archives in one order: by score, by kind of match, or each archive's best in turn."""
     rows = []
     for number, answer in enumerate(answers):

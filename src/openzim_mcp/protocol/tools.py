@@ -13,8 +13,9 @@ from pydantic import Field, model_validator
 
 from openzim_mcp import errors
 from openzim_mcp.content.text import clean
-from openzim_mcp.protocol import finding, health, retrieval
+from openzim_mcp.protocol import asking, finding, health, retrieval
 from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, check_start, parse, schema
+from openzim_mcp.protocol.asking import QueryArguments
 from openzim_mcp.protocol.backend import Markdown, Picture
 from openzim_mcp.protocol.finding import SearchArguments
 from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
@@ -176,6 +177,16 @@ async def _zim_search(call: Call, given: SearchArguments) -> Payload:
 
 TOOLS = (
     Tool(
+        "zim_query",
+        "Ask",
+        "Ask a question in plain words and get the passage that answers it, with its source. Also: list archives; "
+        "search for X; get article X; summary, outline or links of X; section S of X; browse namespace C.",
+        QueryArguments,
+        asking.charged_as,
+        asking.zim_query,
+        simple=True,
+    ),
+    Tool(
         "zim_search",
         "Search",
         "Find articles by words, a question or a title, in one archive or in all; each with the passage that matches.",
@@ -230,7 +241,6 @@ TOOLS = (
         HealthArguments,
         "default",
         _zim_health,
-        simple=True,
     ),
 )
 

@@ -14,11 +14,15 @@ from openzim_mcp.content.text import clean
 from openzim_mcp.services import paths
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from openzim_mcp.archive.zim import Archive, Item
     from openzim_mcp.content.document import Document
 
 _CACHE_BYTES = 32 << 20
 _LARGEST_BINARY = 10 << 20
+_HUGE = 2 << 20
+_PART = 128 << 10
 _HTML = ("text/html", "application/xhtml+xml")
 _CONTINUATION_TOKENS = 30
 
@@ -60,6 +64,17 @@ def _parse(archive: Archive, item: Item) -> Document:
 def document_of(archive: Archive, item: Item) -> Document:
     """Return the document of an item."""
     return _documents.of(archive, item)
+
+
+def part_of(archive: Archive, item: Item, probes: Sequence[str]) -> Document:
+    """Return the document of an item or, of a huge page, that of the part around the first probe that it has."""
+    if item.size <= _HUGE or item.mime_type not in _HTML:
+        return document_of(archive, item)
+    raw = archive.read(item.path)
+    low = raw.lower()
+    places = (low.find(probe.encode()) for probe in probes)
+    start = max(0, next((place for place in places if place >= 0), 0) - _PART // 4)
+    return html.parse(raw[start : start + _PART], item.path)
 
 
 def page_of(archive: Archive, path: str) -> tuple[Item, Document]:

@@ -14,19 +14,16 @@ from openzim_mcp.content.language import is_dense
 from openzim_mcp.services import articles, candidates, filters, paging, passages, paths, queries, scan, snippets, titles
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.archive.zim import Archive, Item
     from openzim_mcp.services.filters import Filter
     from openzim_mcp.services.queries import Wanted
 
 TOOL = "zim_search"
 NO_INDEX = "no_xapian_index"
 CLOSED_INDEX = "index_closed"
-_READ = 30
+_READ = 20
 """How many candidates are read and ranked by their passages; the others follow as the index has them."""
-_READ_BYTES = 2 << 20
-_HUGE = 1 << 20
-_HUGE_READ = 3
-"""Only so many of the first candidates are read whatever their size."""
+_READ_CHARACTERS = 1 << 20
 _PRIOR = 3.0
 """What an article found first by all words has, times the weight of the query."""
 _NAMED = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
@@ -49,10 +46,11 @@ class Result:
 
 
 class Hit(NamedTuple):
-    """An article that was read, its best passage and its score."""
+    """An article that was read, its best passage, its score, and how much its own text counts."""
 
     best: passages.Ranked
     score: float
+    quality: float
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,7 @@ class Found:
     """All that a query finds: articles that were read and ranked, then paths as the index has them."""
 
     wanted: Wanted
+    ranked: list[passages.Ranked]
     hits: list[Hit]
     rest: list[str]
     relaxed: dict[str, list[str]]
@@ -84,13 +83,7 @@ def fulltext(
 ) -> dict[str, Any]:
     """Return a page of the articles that answer a query; `seconds` is how long a scan without an index may take."""
     asked = Asked.of(archive, request, offset, cursor)
-    if not archive.has_fulltext_index:
-        return _page(archive, request, asked, find_without_index(archive, asked.text, asked.accepts, seconds), snippet)
-    found = find(archive, asked.text, asked.accepts)
-    is_small = archive.counts["articles"] <= _SCANNED_ON_A_MISS
-    if not found.total and (is_small or any(is_dense(term.word) for term in found.wanted.terms)):
-        found = replace(find_without_index(archive, asked.text, asked.accepts, seconds), reason=None, note=None)
-    return _page(archive, request, asked, found, snippet)
+    return _page(archive, request, asked, look(archive, asked.text, asked.accepts, seconds), snippet)
 
 
 def fulltext_without_index(
@@ -133,6 +126,17 @@ def _page(archive: Archive, request: dict[str, Any], asked: Asked, found: Found,
     return page | said | {"total": max(found.total, found.estimate or 0)}
 
 
+def look(archive: Archive, text: str, accepts: Filter, seconds: float) -> Found:
+    """Return what a query finds, with the index if there is one; where that finds nothing, a small archive is read."""
+    if not archive.has_fulltext_index:
+        return find_without_index(archive, text, accepts, seconds)
+    found = find(archive, text, accepts)
+    is_small = archive.counts["articles"] <= _SCANNED_ON_A_MISS
+    if not found.total and (is_small or any(is_dense(term.word) for term in found.wanted.terms)):
+        return replace(find_without_index(archive, text, accepts, seconds), reason=None, note=None)
+    return found
+
+
 def find(archive: Archive, text: str, accepts: Filter) -> Found:
     """Return what a query finds in an archive that has an index."""
     meant = paths.locate(archive, text) if "://" in text else None
@@ -141,11 +145,12 @@ def find(archive: Archive, text: str, accepts: Filter) -> Found:
     named = titles.alike(archive, wanted.text) | named if len(text.split()) <= titles.LONGEST else named
     pool = candidates.find(archive, wanted)
     scored = dict.fromkeys(named, _PRIOR * wanted.total) | dict(pool.scored)
-    hits = rank(archive, wanted, scored, named, accepts)
+    ranked, hits = rank(archive, wanted, scored, named, accepts)
     read = {hit.best.page.path for hit in hits}
     rest = [path for path in dict.fromkeys([*pool.strict, *scored]) if path not in read]
     return Found(
         wanted=wanted,
+        ranked=ranked,
         hits=hits,
         rest=accepts.all(rest),
         relaxed=_relaxed(wanted, pool),
@@ -163,34 +168,45 @@ def _relaxed(wanted: Wanted, pool: candidates.Candidates) -> dict[str, list[str]
 
 def rank(
     archive: Archive, wanted: Wanted, scored: dict[str, float], named: dict[str, titles.Match], accepts: Filter
-) -> list[Hit]:
-    """Read the likeliest articles and return them by what their passages have."""
+) -> tuple[list[passages.Ranked], list[Hit]]:
+    """Read the likeliest articles and return their passages, and the articles by what their passages have."""
     order = sorted(scored, key=lambda path: (path not in named, -scored[path], path))
     pages: list[passages.Page] = []
     size = 0
-    for place, path in enumerate(order):
+    for path in order:
         with contextlib.suppress(errors.OpenZimMcpArchiveError):
             item = archive.find(path)
-            if item is None or not accepts(item.path, item.mime_type) or (item.size > _HUGE and place >= _HUGE_READ):
+            if item is None or not accepts(item.path, item.mime_type):
                 continue
             prior = min(1.0, scored[path] / (_PRIOR * wanted.total))
-            pages.append(passages.Page(item.path, item.title, articles.document_of(archive, item), prior))
-            size += item.size
-        if len(pages) >= _READ or size >= _READ_BYTES:
+            pages.append(_read(archive, item, wanted, prior))
+            size += len(pages[-1].document.body)
+        if len(pages) >= _READ or size >= _READ_CHARACTERS:
             break
-    found = passages.best_of_each(passages.rank(pages, wanted))
-    hits = [Hit(best, _placed(best.page, score, named)) for best, score in found]
-    return sorted(hits, key=lambda hit: -hit.score)
+    ranked = passages.rank(pages, wanted)
+    hits = []
+    for best, score in passages.best_of_each(ranked):
+        path = best.page.path
+        quality = 1.0 if path in named else _quality(best.page)
+        hits.append(Hit(best, score * quality + _ahead(path, named), quality))
+    return ranked, sorted(hits, key=lambda hit: -hit.score)
 
 
-def _placed(page: passages.Page, score: float, named: dict[str, titles.Match]) -> float:
-    """Return the score of an article: one that is named comes first, a page of mere links late."""
-    if page.path in named:
-        return score + _NAMED[named[page.path]]
+def _read(archive: Archive, item: Item, wanted: Wanted, prior: float) -> passages.Page:
+    probes = [term.probe for term in (wanted.known or wanted.terms)]
+    return passages.Page(item.path, item.title, articles.part_of(archive, item, probes), prior)
+
+
+def _ahead(path: str, named: dict[str, titles.Match]) -> float:
+    return _NAMED[named[path]] if path in named else 0.0
+
+
+def _quality(page: passages.Page) -> float:
+    """Return what is left of the score of a page that only leads to others."""
     if titles.is_noise(page.path):
-        return score * _NOISE
+        return _NOISE
     linked = sum(len(link.text) for link in page.document.links)
-    return score * _LISTING if linked > _LISTING_LINKS * max(1, len(page.document.body)) else score
+    return _LISTING if linked > _LISTING_LINKS * max(1, len(page.document.body)) else 1.0
 
 
 def find_without_index(archive: Archive, text: str, accepts: Filter, seconds: float) -> Found:
@@ -203,25 +219,24 @@ def find_without_index(archive: Archive, text: str, accepts: Filter, seconds: fl
     scored = dict.fromkeys((*named, *runs), _PRIOR * wanted.total) | scanned.scored
     if not archive.has_title_index:
         scored |= {path: wanted.total for path in titles.beginning(archive, text) if path not in scored}
-    hits = rank(archive, wanted, scored, named, accepts)
+    ranked, hits = rank(archive, wanted, scored, named, accepts)
     read = {hit.best.page.path for hit in hits}
     rest = accepts.all([path for path in scored if path not in read])
-    return Found(wanted, hits, rest, {}, reason=NO_INDEX, note=scanned.note)
+    return Found(wanted, ranked, hits, rest, {}, reason=NO_INDEX, note=scanned.note)
 
 
 def _result(archive: Archive, found: Found, number: int, length: int) -> Result:
     """Return an article as it is shown; one that was not ranked is read now."""
     if number < len(found.hits):
-        best, score = found.hits[number]
-        return _shown(best, score, found.wanted, length)
+        hit = found.hits[number]
+        return _shown(hit.best, hit.score, found.wanted, length)
     place = number - len(found.hits)
     score = found.lowest * (1 - (place + 1) / (len(found.rest) + 1))
     path = found.rest[place]
     with contextlib.suppress(errors.OpenZimMcpArchiveError):
         item = archive.find(path)
         if item is not None:
-            page = passages.Page(item.path, item.title, articles.document_of(archive, item), 0.0)
-            for best in passages.rank([page], found.wanted)[:1]:
+            for best in passages.rank([_read(archive, item, found.wanted, 0.0)], found.wanted)[:1]:
                 return _shown(best, score, found.wanted, length)
     return Result(path, archive.title_of(path), "", round(score, 3))
 

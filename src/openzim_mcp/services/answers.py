@@ -1,0 +1,234 @@
+"""Answering a plain question: the passages that hold the answer, few and short, each with its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from openzim_mcp.archive.quarantine import asks_index
+from openzim_mcp.content import tokens
+from openzim_mcp.content.language import Language, by_code, fold, language_of, units
+from openzim_mcp.services import filters, search, titles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.services.passages import Ranked
+
+Cost = Callable[[str], float]
+
+_ARTICLE = 0.25
+"""What the score of an article adds to that of its passages."""
+_WHOLE_TITLE = 0.999
+_LEAD = 0.6
+"""How far ahead the first passage is of an article whose title is all that a question asks about."""
+_GIVEN = 8
+_NEAR_TITLES = 5
+_SHARES = (0.6, 0.25, 0.2, 0.18)
+"""How much of the budget each further passage may take."""
+_SOURCE_COST = 8
+_SMALLEST_SHARE = 0.05
+_DOUBT = 0.2
+"""A further passage is given if its score is more than this part of the first's."""
+_SENTENCE = re.compile(r"(?<=[.!?؟।])\s+(?=[^\sa-zа-я])|(?<=[。！？])|\n")
+_REPEATED = 0.3
+_BEFORE = 0.9
+"""What the sentence before a chosen one counts for; the one after counts 1, a word of the question its weight."""
+_UNSAFE = re.compile(r"[\s%#?\"<>\\^`{|}]")
+
+
+@asks_index
+def ask(archive: Archive, query: str, seconds: float) -> dict[str, Any]:
+    """Return the passages of an archive that answer a question, the best first, and how it was read."""
+    return _answer(archive, search.look(archive, query, filters.of(archive, None, None), seconds))
+
+
+def ask_without_index(archive: Archive, query: str, seconds: float) -> dict[str, Any]:
+    """Do the same in an archive whose index must not be asked."""
+    return _answer(archive, search.find_without_index(archive, query, filters.of(archive, None, None), seconds))
+
+
+def _answer(archive: Archive, found: search.Found) -> dict[str, Any]:
+    articles = {hit.best.page.path: hit for hit in found.hits}
+
+    def score(ranked: Ranked) -> float:
+        is_lead = ranked.passage is ranked.page.document.passages[0]
+        lead = _LEAD if is_lead and ranked.features.title >= _WHOLE_TITLE else 0.0
+        article = articles[ranked.page.path]
+        return ranked.score * article.quality + _ARTICLE * article.score + lead
+
+    best = sorted(((score(ranked), ranked) for ranked in found.ranked), key=lambda row: -row[0])[:_GIVEN]
+    return {
+        "archive": archive.shown,
+        "passages": [_row(archive, value, ranked) for value, ranked in best],
+        "language": found.wanted.language.code,
+        "terms": [[term.stem, term.weight] for term in found.wanted.terms],
+        "corrected": found.wanted.corrected,
+        "unknown": found.relaxed.get("unknown_words", []),
+        "near": [hit.best.page.title for hit in found.hits[:_NEAR_TITLES]],
+    }
+
+
+def _row(archive: Archive, score: float, ranked: Ranked) -> dict[str, Any]:
+    section = ranked.page.document.sections[ranked.passage.section]
+    return {
+        "archive": archive.shown,
+        "path": ranked.page.path,
+        "title": ranked.page.title,
+        "section_id": section.id,
+        "section_title": section.title,
+        "text": ranked.passage.text,
+        "score": round(score, 3),
+        "uri": uri(archive.name, ranked.page.path),
+    }
+
+
+def uri(archive: str, path: str) -> str:
+    """Return the address of an entry, with only those characters escaped that must be."""
+    return f"zim://{archive}/entry/{_UNSAFE.sub(lambda found: f'%{ord(found.group()):02X}', path)}"
+
+
+@asks_index
+def evidence(archive: Archive, names: list[str]) -> list[float]:
+    """Return how well an archive knows each of some titles: 1 exactly, nearly that by another spelling, 0 not."""
+    found = []
+    for name in names:
+        if titles.exact(archive, name, language_of(archive.languages, name).stop_words):
+            found.append(1.0)
+        else:
+            found.append(0.9 if titles.alike(archive, name) else 0.0)
+    return found
+
+
+class Asked(NamedTuple):
+    """The words of a question, as one archive weighs them."""
+
+    language: Language
+    weights: dict[str, float]
+
+    def has(self, sentence: str) -> set[str]:
+        """Return which words a sentence has."""
+        return {stem for word in units(fold(sentence)) if (stem := self.language.stem(word)) in self.weights}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A passage as it is shown, with what it is from."""
+
+    row: dict[str, Any]
+    text: str
+
+
+def by_characters(text: str) -> float:
+    """Return the size of a text in tokens as English has them: four characters each."""
+    return len(text) / 4
+
+
+def by_estimate(text: str) -> float:
+    """Return the estimated number of tokens, and a margin."""
+    return tokens.estimate(text) * tokens.MARGIN
+
+
+def choose(answers: Sequence[dict[str, Any]], budget: float, cost: Cost) -> list[Piece]:
+    """Return the best passages of all archives that fit a budget, the first whole, the others shorter."""
+    rows = sorted((row for answer in answers for row in answer["passages"]), key=lambda row: -row["score"])
+    asked = {answer["archive"]: _asked(answer) for answer in answers}
+    pieces: list[Piece] = []
+    seen: set[str] = set()
+    sources: set[str] = set()
+    left = budget
+    for row in rows:
+        if row["text"] in seen or (pieces and row["score"] < _DOUBT * rows[0]["score"]):
+            continue
+        source = _SOURCE_COST if row["uri"] in sources else cost(_source([row]))
+        room = min(_SHARES[min(len(pieces), len(_SHARES) - 1)] * budget, left - source)
+        if room < _SMALLEST_SHARE * budget:
+            break
+        text = shorten(row["text"], asked[row["archive"]], room, cost)
+        seen.add(row["text"])
+        sources.add(row["uri"])
+        pieces.append(Piece(row, text))
+        left -= cost(text) + source
+    return pieces
+
+
+def _asked(answer: dict[str, Any]) -> Asked:
+    return Asked(by_code(answer["language"]), dict(answer["terms"]))
+
+
+def shorten(text: str, asked: Asked, room: float, cost: Cost) -> str:
+    """Return a passage or, where it is too long, the sentences in a row that have most of a question."""
+    if cost(text) <= room:
+        return text
+    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence and sentence.strip()]
+    kept = _telling(sentences, asked, room, cost)
+    if not kept:
+        return tokens.cut(text, room / tokens.MARGIN)
+    shown = ""
+    for number in sorted(kept):
+        shown += (" " if number - 1 in kept else " … ") if number else ""
+        shown += sentences[number]
+    return shown.strip() if len(sentences) - 1 in kept else f"{shown.strip()} …"
+
+
+def _telling(sentences: Sequence[str], asked: Asked, room: float, cost: Cost) -> set[int]:
+    """Return the sentences that tell most, with regard to what those already chosen have, and to their neighbours."""
+    has = [asked.has(sentence) for sentence in sentences]
+    sizes = [cost(sentence) + 1 for sentence in sentences]
+    kept: set[int] = set()
+    together: set[str] = set()
+    left = room
+
+    def worth(number: int) -> float:
+        new = sum(asked.weights[stem] for stem in has[number] - together)
+        again = sum(asked.weights[stem] for stem in has[number] & together)
+        beside = 1.0 if number - 1 in kept else _BEFORE if number + 1 in kept else 0.0
+        return new + _REPEATED * again + beside
+
+    while True:
+        fitting = [number for number in range(len(sentences)) if number not in kept and sizes[number] <= left]
+        if not fitting:
+            return kept
+        best = max(fitting, key=lambda number: (worth(number), -number))
+        kept.add(best)
+        together |= has[best]
+        left -= sizes[best]
+
+
+def markdown(pieces: Iterable[Piece]) -> str:
+    """Return passages as they are read: those of one article together, above the line that names it."""
+    articles: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        articles.setdefault(piece.row["uri"], []).append(piece)
+    return "\n\n".join(
+        "\n\n".join(piece.text for piece in group) + "\n" + _source([piece.row for piece in group])
+        for group in articles.values()
+    )
+
+
+def _source(rows: Sequence[dict[str, Any]]) -> str:
+    sections = "; ".join(dict.fromkeys(row["section_title"] for row in rows if row["section_title"]))
+    first = rows[0]
+    return f"Source: {first['title']}{' › ' if sections else ''}{sections} — {first['archive']} — {first['uri']}"
+
+
+def briefing(query: str, pieces: Sequence[Piece], archives: Sequence[str]) -> dict[str, Any]:
+    """Return passages of several sources, those of one together, with numbered citations."""
+    numbers: dict[str, int] = {}
+    for piece in pieces:
+        numbers.setdefault(piece.row["uri"], len(numbers) + 1)
+    ordered = sorted(pieces, key=lambda piece: numbers[piece.row["uri"]])
+    text = "\n\n".join(f"{piece.text} [{numbers[piece.row['uri']]}]" for piece in ordered)
+    cited = {numbers[piece.row["uri"]]: piece.row for piece in reversed(ordered)}
+    names = ("archive", "path", "title", "uri")
+    return {
+        "query": query,
+        "answer_markdown": text,
+        "passages": [{k: v for k, v in piece.row.items() if k != "uri"} | {"text": piece.text} for piece in ordered],
+        "citations": [{"id": number} | {name: cited[number][name] for name in names} for number in sorted(cited)],
+        "archives_searched": list(archives),
+        "total_chars": len(text),
+    }

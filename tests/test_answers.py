@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from openzim_mcp.archive.zim import Archive
+from openzim_mcp.content import tokens
+from openzim_mcp.content.language import by_code
+from openzim_mcp.services import answers
+from openzim_mcp.services.answers import Asked, by_characters, by_estimate
+
+
+def ask(archive: Archive, query: str) -> dict[str, Any]:
+    return answers.ask(archive, query, 5.0)
+
+
+def test_a_question_is_answered_by_the_passage_that_holds_the_answer(isles: Archive) -> None:
+    best = ask(isles, "Who founded Ravenport?")["passages"][0]
+
+    assert best["text"] == "The town was founded in 1743 by the shipwright Ada Quill, who came from Alderwick."
+    assert (best["title"], best["section_title"], best["archive"]) == ("Ravenport", "History", "isles.zim")
+    assert best["uri"] == "zim://isles/entry/Ravenport"
+
+
+@pytest.mark.parametrize("query", ["Ravenport", "what is Ravenport?"])
+def test_a_question_about_an_article_is_answered_by_its_first_lines(isles: Archive, query: str) -> None:
+    assert ask(isles, query)["passages"][0]["text"].startswith("Ravenport is a harbour town")
+
+
+def test_an_answer_is_read_with_its_source(isles: Archive) -> None:
+    pieces = answers.choose([ask(isles, "Who founded Ravenport?")], 600, by_characters)
+
+    shown = answers.markdown(pieces[:1])
+
+    assert shown == (
+        "The town was founded in 1743 by the shipwright Ada Quill, who came from Alderwick.\n"
+        "Source: Ravenport › History — isles.zim — zim://isles/entry/Ravenport"
+    )
+
+
+def test_passages_of_one_article_have_one_source(isles: Archive) -> None:
+    pieces = answers.choose(
+        [ask(isles, "herring and rope sold by the harbour town founded by Ada")], 600, by_characters
+    )
+
+    shown = answers.markdown(pieces)
+
+    assert shown.count("zim://isles/entry/Ravenport") == 1
+
+
+@pytest.mark.parametrize("budget", [100, 200, 500])
+def test_an_answer_stays_in_its_budget(isles: Archive, budget: int) -> None:
+    found = ask(isles, "harbour town founded herring")
+    found["passages"] = [row | {"text": f"{row['text']} " * 20} for row in found["passages"]]
+
+    shown = answers.markdown(answers.choose([found], budget, by_estimate))
+
+    assert 0 < tokens.estimate(shown) <= budget
+
+
+def test_the_same_passage_of_two_archives_is_given_once(isles: Archive) -> None:
+    found = ask(isles, "Who founded Ravenport?")
+    twin = found | {"passages": [row | {"uri": row["uri"].replace("isles", "other")} for row in found["passages"]]}
+
+    texts = [piece.text for piece in answers.choose([found, twin], 600, by_characters)]
+
+    assert len(texts) == len(set(texts))
+
+
+def test_a_long_passage_is_cut_to_the_sentences_that_tell_most() -> None:
+    asked = Asked(by_code("en"), {"found": 2.0, "shipwright": 3.0})
+    text = "A town by the sea. " * 20 + "It was founded by a shipwright. He came late. " + "Fish are sold. " * 20
+
+    shown = answers.shorten(text, asked, 20, by_characters)
+
+    assert shown.startswith("… It was founded by a shipwright.")
+    assert shown.endswith("…")
+    assert by_characters(shown) <= 22
+
+
+def test_a_passage_without_sentences_is_cut() -> None:
+    asked = Asked(by_code("en"), {"x": 1.0})
+
+    assert len(answers.shorten("word " * 1000, asked, 50, by_estimate)) < 400
+
+
+def test_a_briefing_cites_its_sources_by_number(isles: Archive) -> None:
+    found = ask(isles, "Who founded Ravenport?")
+    pieces = answers.choose([found], 1200, by_characters)
+
+    briefing = answers.briefing("Who founded Ravenport?", pieces, ["isles.zim"])
+
+    assert briefing["citations"][0] == {
+        "id": 1,
+        "archive": "isles.zim",
+        "path": "Ravenport",
+        "title": "Ravenport",
+        "uri": "zim://isles/entry/Ravenport",
+    }
+    assert "who came from Alderwick. [1]" in briefing["answer_markdown"]
+    assert briefing["total_chars"] == len(briefing["answer_markdown"])
+    assert {"archive", "path", "title", "section_id", "section_title", "text", "score"} == briefing["passages"][
+        0
+    ].keys()
+    assert briefing["archives_searched"] == ["isles.zim"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("A/b c", "zim://x/entry/A/b%20c"), ("Zürich", "zim://x/entry/Zürich"), ("c#?%", "zim://x/entry/c%23%3F%25")],
+)
+def test_an_address_escapes_only_what_it_must(path: str, expected: str) -> None:
+    assert answers.uri("x", path) == expected
+
+
+def test_evidence_tells_how_well_a_title_is_known(isles: Archive) -> None:
+    assert answers.evidence(isles, ["Ravenport", "the port", "zurich", "Nowhere"]) == [1.0, 1.0, 0.9, 0.0]
