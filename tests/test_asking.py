@@ -55,6 +55,7 @@ def two(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPathFactor
         ("show the main page", "# Ravenport"),
         ("how many articles are there?", "isles_en_all_2026-01.zim:\n- title: Test"),
         ("server health", "The server is healthy."),
+        ("random article", "## Content"),
         ("Zuerich", "Zürich is a city of banks."),
         ("quetzalcoatl", "Nothing was found for 'quetzalcoatl' in isles_en_all_2026-01.zim."),
     ],
@@ -94,6 +95,18 @@ def test_a_wrong_archive_is_an_error(two: Wire) -> None:
     error = two.call("zim_query", query="Ravenport", zim_file_path="nowhere.zim")
 
     assert error["operation"] == "archive_not_found"
+
+
+def test_a_question_to_a_broken_archive_is_an_error(zims: Path) -> None:
+    with Wire(zims / "damaged/not_a_zim.zim") as wire:
+        error = wire.call("zim_query", query="coffee", zim_file_path="not_a_zim")
+
+    assert "cannot be opened: not a ZIM file" in error["message"]
+
+
+def test_a_question_to_an_archive_with_a_broken_index_is_answered_without_it(zims: Path) -> None:
+    with Wire(zims / "damaged/zeroed_index_aborts_search.zim") as wire:
+        assert "zim://zeroed_index_aborts_search/entry/" in say(wire, "what is a foreign key constraint?")
 
 
 def test_what_needs_one_archive_asks_for_it(two: Wire) -> None:

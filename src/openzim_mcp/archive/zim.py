@@ -149,6 +149,11 @@ class Archive:
                 return str(_target(self._zim.main_entry).path)
         return None
 
+    def random_path(self) -> str:
+        """Return the path of some article."""
+        with self._translated():
+            return str(_target(self._zim.get_random_entry()).path)
+
     def metadata(self) -> dict[str, bytes]:
         """Every metadata value, by the archive's own keys; one that cannot be read is left out."""
         with self._translated():

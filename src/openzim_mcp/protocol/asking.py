@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ from pydantic import Field
 from openzim_mcp import errors
 from openzim_mcp.content.text import clean
 from openzim_mcp.protocol import finding, health
-from openzim_mcp.protocol.backend import Markdown
+from openzim_mcp.protocol.backend import Markdown, Picture
 from openzim_mcp.protocol.retrieval import BudgetedArguments, read
 from openzim_mcp.services import answers, articles, browse, intents, links, metadata, queries, search, sections, titles
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from openzim_mcp.archive.file import ArchiveFile
-    from openzim_mcp.config import Operation
     from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
 
@@ -43,11 +44,6 @@ class QueryArguments(BudgetedArguments):
     max_content_length: int | None = Field(None, ge=100, description="Characters of an article.")
 
 
-def charged_as(given: QueryArguments) -> tuple[Operation, int]:
-    """Return what a call is charged as, however many archives it asks."""
-    return ("search", 1) if given.query else ("default", 1)
-
-
 class Question:
     """One query being answered: what was asked, of which archives."""
 
@@ -63,28 +59,35 @@ class Question:
         return (float(asked), answers.by_estimate) if asked else (default, answers.by_characters)
 
     async def each(self, function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
-        """Run a function on every archive at once; those that fail are left out."""
+        """Run a function on every archive at once; of several, those that fail are left out."""
         found: dict[str, Any] = {}
 
         async def one(archive: ArchiveFile) -> None:
-            try:
+            with contextlib.suppress(errors.OpenZimMcpArchiveError):
                 found[archive.name] = await self.backend.ask(function, archive, **arguments)
-            except errors.OpenZimMcpArchiveError:
-                return
 
+        if len(self.archives) == 1:
+            return await self._only(function, **arguments)
         with anyio.move_on_after(self.backend.settings.worker.deadline_seconds):
             async with anyio.create_task_group() as tasks:
                 for archive in self.archives:
                     tasks.start_soon(one, archive)
         return {archive.name: found[archive.name] for archive in self.archives if archive.name in found}
 
-    def archive(self, name: str | None = None) -> ArchiveFile:
+    async def _only(self, function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
+        (archive,) = self.archives
+        try:
+            return {archive.name: await self.backend.ask(function, archive, **arguments)}
+        except errors.ArchiveQuarantined as closed:
+            if closed.details.get("scope") != "index":
+                raise
+            return {}
+
+    async def archive(self, name: str | None = None) -> ArchiveFile:
         """Return the one archive that is meant, or raise an error that lists them."""
-        if name is not None:
-            return self.backend.library.find(name)
-        if len(self.archives) == 1:
+        if name is None and len(self.archives) == 1:
             return self.archives[0]
-        return self.backend.library.find(None)
+        return await self.backend.find(name)
 
     async def holder(self, title: str) -> ArchiveFile:
         """Return the archive that knows a title best."""
@@ -99,22 +102,24 @@ class Question:
         return next(archive for archive in self.archives if archive.name == best)
 
 
-async def zim_query(call: Call, given: QueryArguments) -> Payload | Markdown:
+async def zim_query(call: Call, given: QueryArguments) -> Payload | Markdown | Picture:
     """Answer a query by the reading that the archives support best."""
     text = queries.text_of(given.query)
     backend = call.backend
-    archives = (
-        [await backend.find(given.zim_file_path)] if given.zim_file_path else list((await backend.scan()).archives)
-    )
-    text, archives = _named_in(text, archives) if not given.zim_file_path else (text, archives)
-    question = Question(backend, given, [archive for archive in archives if not archive.problem])
+    if given.zim_file_path:
+        archives = [await backend.find(given.zim_file_path)]
+    else:
+        sound = [archive for archive in (await backend.scan()).archives if not archive.problem]
+        text, archives = _named_in(text, sound)
+    question = Question(backend, given, archives)
     if given.synthesize:
         return await _briefing(question, text)
     known = await question.each(answers.evidence, names=(names := intents.titles_in(text)))
     evidence = {name: max((row[number] for row in known.values()), default=0.0) for number, name in enumerate(names)}
     for reading in intents.choose(text, evidence):
         try:
-            return Markdown(await _HANDLERS[reading.intent](question, reading.slots))
+            answer = await _HANDLERS[reading.intent](question, reading.slots)
+            return Markdown(answer) if isinstance(answer, str) else answer
         except (errors.EntryNotFound, errors.SectionNotFound):
             if reading.title is None or (evidence.get(reading.title, 0.0) > 0 and reading.intent != "part"):
                 raise
@@ -194,7 +199,7 @@ async def _health(question: Question, _: dict[str, str]) -> str:
 
 
 async def _metadata(question: Question, slots: dict[str, str]) -> str:
-    archive = question.archive(slots.get("archive"))
+    archive = await question.archive(slots.get("archive"))
     told = await question.backend.ask(metadata.describe, archive)
     wanted = ("title", "description", "language", "creator", "publisher", "date", "flavour")
     rows = [f"- {name}: {told['metadata'][name]}" for name in wanted if told["metadata"].get(name)]
@@ -203,11 +208,24 @@ async def _metadata(question: Question, slots: dict[str, str]) -> str:
 
 
 async def _main_page(question: Question, slots: dict[str, str]) -> str:
-    archive = question.archive(slots.get("archive"))
+    archive = await question.archive(slots.get("archive"))
     path = await question.backend.engine.call(articles.main_path, archive)
     if path is None:
         raise errors.EntryNotFound(f"{archive.name!r} has no main page.", hint="Browse namespace C to see what it has.")
     return await _article_in(question, archive, path)
+
+
+async def _random(question: Question, _: dict[str, str]) -> str:
+    archive = random.choice(question.archives) if question.archives else await question.archive()  # noqa: S311
+    return await _article_in(question, archive, await question.backend.engine.call(articles.random_path, archive))
+
+
+async def _picture(question: Question, slots: dict[str, str]) -> Picture | str:
+    archive = await question.holder(slots["path"])
+    payload = await read(question.backend, archive, slots["path"], articles.binary)
+    if payload["mime_type"].startswith("image/"):
+        return Picture(payload)
+    return f"{payload['path']}: {payload['mime_type']}, {payload['size']} bytes. zim_get with binary=true fetches it."
 
 
 async def _walk(question: Question, slots: dict[str, str]) -> str:
@@ -221,7 +239,7 @@ async def _browse(question: Question, slots: dict[str, str]) -> str:
 async def _browsed(question: Question, slots: dict[str, str], function: Callable[..., Any], **page: Any) -> str:
     limit = int(slots.get("number", question.limit))
     found = await question.backend.run(
-        function, question.archive(), namespace=slots["namespace"], limit=min(500, max(1, limit)), **page
+        function, await question.archive(), namespace=slots["namespace"], limit=min(500, max(1, limit)), **page
     )
     rows = [f"- {row['title']} ({row['path']})" for row in found["entries"]]
     more = "" if found["done"] else f"\n[offset={question.given.offset + len(rows)} continues]"
@@ -230,7 +248,7 @@ async def _browsed(question: Question, slots: dict[str, str], function: Callable
 
 async def _search(question: Question, slots: dict[str, str]) -> str:
     if "archive" in slots:
-        question = Question(question.backend, question.given, [question.archive(slots["archive"])])
+        question = Question(question.backend, question.given, [await question.archive(slots["archive"])])
     settings = question.backend.settings
     request = {"query": slots["query"], "mode": "fulltext", "limit": question.given.offset + question.limit}
     seconds = settings.worker.deadline_seconds * _SHARE_OF_DEADLINE
@@ -339,11 +357,13 @@ def _about(archive: ArchiveFile, found: Payload, text: str) -> str:
     return f"{text}\n\nSource: {found['title']} — {archive.shown} — {answers.uri(archive.name, found['path'])}"
 
 
-_HANDLERS: dict[str, Callable[[Question, dict[str, str]], Awaitable[str]]] = {
+_HANDLERS: dict[str, Callable[[Question, dict[str, str]], Awaitable[str | Picture]]] = {
     "archives": _archives,
     "health": _health,
     "metadata": _metadata,
     "main_page": _main_page,
+    "random": _random,
+    "picture": _picture,
     "walk": _walk,
     "browse": _browse,
     "search_all": _search,

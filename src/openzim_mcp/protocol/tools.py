@@ -182,7 +182,7 @@ TOOLS = (
         "Ask a question in plain words and get the passage that answers it, with its source. Also: list archives; "
         "search for X; get article X; summary, outline or links of X; section S of X; browse namespace C.",
         QueryArguments,
-        asking.charged_as,
+        "default",
         asking.zim_query,
         simple=True,
     ),

@@ -223,6 +223,11 @@ def binary(archive: Archive, path: str) -> dict[str, Any]:
     }
 
 
+def random_path(archive: Archive) -> str:
+    """Return where some article is."""
+    return archive.random_path()
+
+
 def main_path(archive: Archive) -> str | None:
     """Return where the main page is."""
     return archive.main_path

@@ -1,13 +1,15 @@
 """What a sentence asks for: a table of phrases with slots, and every reading of a query that the table allows.
 
-In a phrase `(a|b)` is one of several, `[x]` may be missing, `{slot}` is a value. A row's examples are its tests.
+In a phrase `(a|b)` is one of several, `[x]` may be missing, `{slot}` is a value, `<word>` one of vocabulary.txt.
+A row's examples are its tests.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,18 +27,20 @@ _SLOTS = {
     "archive": r"[\w.#&-]+?",
     "rest": r".*?",
 }
-_SHOW = "[(show|give|get|fetch|display|print|list|read|open|tell) [(me|us)]] [(the|a|an|all|all the)]"
-_FILES = "(files|archives|zims|libraries)"
-_READ = "(get|read|open|show|fetch|display) [me]"
-_OF = "(of|for|in|from|about|on|at)"
-_ARTICLE = "[the] [(article|page|entry)] [(on|about|titled|called|named)]"
+_SHOW = "[<show> [<me>]] [<the>]"
+_ARTICLE = "[<the>] [<article>] [(on|about|titled|called|named|über|sur|sobre|su)]"
+_HERE = "[in] [(this|the|it)] [(archive|zim|file)] [(have|contain)]"
+_LIMIT = "[[with] [a] limit [of] {number}]"
+_ENTRIES = "(entries|articles|items|pages) (in|of|from)"
 _POLITE = re.compile(
     r"^(?:(?:please|hey|hi|hello|ok|okay|so|now|(?:can|could|would|will) you(?: please)?"
     r"|i(?:'d| would)? (?:want|need|like)(?: you)?(?: to)?|help me(?: to)?|let me|let's)[ ,]+)+",
     re.IGNORECASE,
 )
 _THANKS = re.compile(r"[\s,.!]*\b(?:please|thanks|thank you|for me)[\s.!?]*$", re.IGNORECASE)
-_PARTS = re.compile(r"[()\[\]|]|[^()\[\]|\s]+")
+_PARTS = re.compile(r"\s+|[()\[\]|]|[^()\[\]|\s]+")
+_SPECIAL = re.compile(r"[.']")
+_WORD = re.compile(r"<([a-z ]+)>")
 _SLOT = re.compile(r"\{(\w+)\}")
 _CLOSES = {"(": ")", "[": "]"}
 _AROUND = " \t'\"“”‘’«»`.,;:!?¿¡"
@@ -77,70 +81,82 @@ INTENTS = (
     Intent(
         "archives",
         (
-            f"{_SHOW} [(available|loaded|installed|my|your)] [zim] {_FILES} [(available|there are)]",
-            f"(what|which) [zim] {_FILES} (do you have|are there|are available|are loaded|can i use)",
+            f"{_SHOW} [<available>] [zim] <files> [(<available>|there are)]",
+            "(what|which) [zim] <files> (do you have|are there|are available|are loaded|can i (use|read|search))",
+            "(welche|quels|quelles|qué|quais|quali|welke|какие|jakie|hangi) [zim] <files> {rest}",
+            "有哪些<files>",
         ),
         ("list available ZIM files", "what archives do you have?", "show me the archives"),
     ),
     Intent(
         "health",
         (
-            f"{_SHOW} [(server|system)] (health|status|diagnostics)",
-            "(health check|server status|are you (ok|healthy|working))",
+            f"{_SHOW} [(server|system)] (health|status|diagnostics) [(report|check)]",
+            "(health check|is the server (ok|healthy|up|running|working)|are you (ok|healthy|working|up))",
         ),
         ("server health", "show the server status"),
     ),
     Intent(
         "metadata",
         (
-            f"{_SHOW} metadata [{_OF} [the] [archive] {{archive}}]",
-            "(what is|describe) (this|the) (archive|zim|zim file) [about]",
-            "(how many|number of) articles [(are there|are)] [in (this|the) archive]",
-            "(what|which) language is (this|the archive|it) [in]",
-            "[(what|which)] language of (this|the) archive",
+            f"{_SHOW} <metadata> [<of> [<the>] [archive] {{archive}}]",
+            "(what is|what's|describe) (this|the) (archive|zim|zim file) [about]",
+            f"(how many|number of) (articles|entries) [(are there|are|do you have|does it have)] {_HERE}",
+            "(what|which) language is (this|the archive|this archive|it|the zim|this zim) [in]",
+            "how (big|large|old) is (this|the) (archive|zim|file)",
+            "(who (made|created|published)|when was) (this|the) (archive|zim|file) {rest}",
+            "<how many articles> [{rest}]",
         ),
         ("metadata for wikipedia_en_all", "how many articles are there?", "what language is this?", "show metadata"),
     ),
     Intent(
         "main_page",
-        (f"{_SHOW} (main|home|front|start) page [{_OF} [the] [archive] {{archive}}]",),
-        ("show the main page", "main page"),
+        (f"{_SHOW} <main page> [<of> [<the>] [archive] {{archive}}]",),
+        ("show the main page", "main page", "Hauptseite"),
+    ),
+    Intent(
+        "random",
+        (f"{_SHOW} <random> <article>", f"{_SHOW} <article> <random>", "surprise me"),
+        ("random article", "surprise me", "zeige einen zufälligen Artikel"),
     ),
     Intent(
         "walk",
-        ("(walk|enumerate|iterate) [(over|through)] [the] namespace {namespace} [[with] limit {number}]",),
+        (f"(walk|enumerate|iterate|crawl|dump) [(over|through|all of)] [the] namespace {{namespace}} {_LIMIT}",),
         ("walk namespace M", "walk the namespace C with limit 5"),
     ),
     Intent(
         "browse",
         (
-            "(browse|list|explore) [(the|entries of|entries in)] namespace {namespace} [[with] limit {number}]",
-            "(browse|list) [the] (entries|articles) (in|of) [the] namespace {namespace} [[with] limit {number}]",
+            f"(browse|explore|<show>) [<me>] [(the|the entries of|entries of)] namespace {{namespace}} {_LIMIT}",
+            f"(browse|<show>) [<me>] [the] [first] [{{number}}] {_ENTRIES} [the] namespace {{namespace}}",
+            "what is in namespace {namespace}",
         ),
-        ("browse namespace C with limit 10", "list entries in namespace A"),
+        ("browse namespace C with limit 10", "list entries in namespace A", "show 20 entries of namespace C"),
     ),
     Intent(
         "search_all",
         (
-            "search (all|across all|every|in all) [the] [zim] (files|archives|zims|archive|file) for {query}",
-            "search everywhere for {query}",
-            "search for {query} (in|across) all [the] [zim] (files|archives)",
+            "<search> [in] <everywhere> [the] [zim] <files> <for> {query}",
+            "<search> everywhere for {query}",
+            "<search> [<for>] {query} (in|across|through) all [the] [zim] <files>",
         ),
         ("search all files for python", "search for coffee in all archives"),
     ),
     Intent(
         "search",
         (
-            "search [for] {query} in [the] [(archive|file)] {archive}.zim",
-            "(search|look) [for] {query}",
-            "find articles (about|on|containing|that mention) {query}",
+            "<search> [<for>] {query} in [the] [(archive|file)] {archive}.zim",
+            "<search> [<for>] {query}",
+            "(find|show) [me] <articles> (about|on|containing|that mention|mentioning|with) {query}",
+            "{query}を検索",
+            "(搜索|查找){query}",
         ),
-        ("search for biology in wikipedia.zim", "search for moka pot", "find articles about cheese"),
+        ("search for biology in wikipedia.zim", "search for moka pot", "find articles about cheese", "Suche nach Käse"),
     ),
     Intent(
         "titled",
         (
-            "(find|locate|look up) [the|an] (article|page|entry) (titled|called|named|with the title) {title}",
+            "(find|locate|look up|get|is there) [(the|an|a)] <article> (titled|called|named|with the title) {title}",
             "(what is|what's) the path (of|to|for) {title}",
         ),
         ("find article titled Photosynthesis", "what is the path of Dog"),
@@ -148,7 +164,7 @@ INTENTS = (
     Intent(
         "suggestions",
         (
-            "[(show|give|get)] [me] (suggestions|completions) (for|of) {prefix}",
+            f"{_SHOW} (suggestions|completions|titles) (for|of|starting with|beginning with) {{prefix}}",
             "(autocomplete|complete|suggest) {prefix}",
         ),
         ("suggestions for ber", "autocomplete photo"),
@@ -156,95 +172,120 @@ INTENTS = (
     Intent(
         "section",
         (
-            f"{_SHOW} {{section}} section (of|in|from) {_ARTICLE} {{title}}",
-            f"{_SHOW} section [titled] {{section}} (of|in|from) {_ARTICLE} {{title}}",
+            f"{_SHOW} {{section}} <section> <of> {_ARTICLE} {{title}}",
+            f"{_SHOW} <section> [(titled|called|on|about)] {{section}} <of> {_ARTICLE} {{title}}",
         ),
-        ("the history section of Dog", "section Evolution of Biology"),
+        ("the history section of Dog", "section Evolution of Biology", "Abschnitt Geschichte von Berlin"),
         names="title",
     ),
     Intent(
         "outline",
         (
-            f"{_SHOW} (structure|outline|sections|headings|table of contents|toc|contents) {_OF} {_ARTICLE} {{title}}",
-            "(what|which) (sections|headings) does {title} have",
+            f"{_SHOW} [<article>] <outline> <of> {_ARTICLE} {{title}}",
+            "(what|which) (sections|headings|chapters) does {title} have",
+            "(what|which) (are the sections|sections are|are the headings|headings are) (of|in) {title}",
+            "(how is|what is the structure of) {title} (structured|organized|organised)",
+            "{title}的<outline>",
+            "{title}の<outline>",
         ),
-        ("show structure of Biology", "table of contents of Dog", "outline of Python"),
+        ("show structure of Biology", "table of contents of Dog", "outline of Python", "Gliederung von Berlin"),
         names="title",
     ),
     Intent(
         "summary",
         (
-            f"{_SHOW} [(short|brief|quick)] (summary|overview|tldr|introduction|gist) {_OF} {_ARTICLE} {{title}}",
-            "(summarize|summarise|sum up) [(the|an)] [(article|page)] [(on|about)] {title}",
+            f"{_SHOW} [<short>] <summary> <of> {_ARTICLE} {{title}}",
+            f"<summarize> {_ARTICLE} {{title}}",
+            "<summary>: {title}",
+            "(总结|摘要|概括){title}",
+            "{title}的<summary>",
+            "{title}の<summary>",
+            "{title} <summary>",
         ),
-        ("summary of Quantum_mechanics", "summarize Dog", "give me a short overview of Biology"),
+        ("summary of Quantum_mechanics", "summarize Dog", "give me a short overview of Biology", "résumé de Paris"),
         names="title",
     ),
     Intent(
         "related",
         (
-            f"{_SHOW} [(articles|pages|topics)] (related to|similar to|like|connected to) {_ARTICLE} {{title}}",
-            f"{_SHOW} (related|similar) (articles|pages|topics) (to|for|of) {_ARTICLE} {{title}}",
+            f"{_SHOW} [<articles>] <related to> {_ARTICLE} {{title}}",
+            f"{_SHOW} <related> <articles> <of> {_ARTICLE} {{title}}",
+            f"{_SHOW} <articles> <related> <of> {_ARTICLE} {{title}}",
+            "what (is|articles are|pages are) (related|similar) to {title}",
         ),
-        ("articles related to Climate_Change", "related articles for Dog"),
+        ("articles related to Climate_Change", "related articles for Dog", "ähnliche Artikel zu Hund"),
         names="title",
     ),
     Intent(
         "links",
         (
-            f"{_SHOW} [(outbound|outgoing|external|internal)] links (in|of|from|on) {_ARTICLE} {{title}}",
-            "(what|where) does {title} link to",
+            f"{_SHOW} [(outbound|outgoing|external|internal)] <links> <of> {_ARTICLE} {{title}}",
+            "(what|where|which) [(links|pages)] does [the article] {title} (link to|have|point to)",
+            "{title}的<links>",
         ),
-        ("links in Dog", "what does Biology link to?"),
+        ("links in Dog", "what does Biology link to?", "liens de Paris"),
         names="title",
     ),
     Intent(
         "part",
-        (f"{{section}} (of|in) {_ARTICLE} {{title}}",),
+        (f"{{section}} (of|in|von|de|du|di|van) {_ARTICLE} {{title}}",),
         ("history of Zürich", "etymology of Dog"),
         names="title",
     ),
     Intent(
         "batch",
-        (
-            f"{_SHOW} (articles|pages|entries) {{titles}}",
-            "(get|fetch|read) {titles} and {title} together",
-        ),
+        (f"{_SHOW} (articles|pages|entries|artikel|artículos|artigos|articoli|статьи) {{titles}}",),
         ("get articles Dog, Cat and Horse",),
         certainty=0.85,
     ),
     Intent(
+        "picture",
+        ("(<show>|download|save|extract) [<me>] [the] <picture> [(at|of|from|called|named)] {path}",),
+        ("download the image I/Logo.png", "get picture logo.png"),
+        names="path",
+    ),
+    Intent(
         "article",
         (
-            f"{_READ} [the] [full] (article|page|entry) [(on|about|for|titled|called)] {{title}}",
-            f"{_READ} {{title}}",
-            "(tell me about|what is the article on) {title}",
+            f"<show> [<me>] {_ARTICLE} {{title}}",
+            "tell me about {title}",
+            "<article> {title}",
         ),
-        ("get article Evolution", "read the page on Dog", "open Biology"),
+        ("get article Evolution", "read the page on Dog", "open Biology", "zeige Artikel Berlin"),
         names="title",
     ),
 )
 
 
+@lru_cache(maxsize=1)
+def _vocabulary() -> dict[str, str]:
+    text = (resources.files(__package__) / "vocabulary.txt").read_text("utf-8")
+    return dict(line.split(": ", 1) for line in text.splitlines()[1:])
+
+
 def compiled(phrase: str) -> re.Pattern[str]:
     """Return a phrase as a pattern of a whole query with a blank before it."""
-    return re.compile(_sequence(iter(_PARTS.findall(phrase)), "") + r"[\s.?!]*", re.IGNORECASE)
+    parts = iter(_PARTS.findall(_WORD.sub(lambda name: f"({_vocabulary()[name[1]]})", phrase)))
+    return re.compile(_sequence(parts, end="", lead=True) + r"[\s.?!。？！]*", re.IGNORECASE)
 
 
-def _sequence(parts: Iterator[str], end: str) -> str:
+def _sequence(parts: Iterator[str], *, end: str, lead: bool) -> str:
     """Return a pattern of parts up to a bracket; each takes the blank before it along, so that it may be missing."""
     pattern = ""
+    blank = lead
     for part in parts:
         if part == end:
             break
-        if part in _CLOSES:
-            pattern += f"(?:{_sequence(parts, _CLOSES[part])}){'?' if part == '[' else ''}"
+        if part.isspace():
+            blank = True
         elif part == "|":
-            pattern += "|"
+            pattern, blank = f"{pattern}|", lead
+        elif part in _CLOSES:
+            inside = _sequence(parts, end=_CLOSES[part], lead=blank)
+            pattern, blank = f"{pattern}(?:{inside}){'?' if part == '[' else ''}", False
         else:
-            pattern += r"\s+" + _SLOT.sub(
-                lambda slot: f"(?P<{slot[1]}>{_SLOTS[slot[1]]})", re.sub(r"[.']", r"\\\g<0>", part)
-            )
+            word = _SLOT.sub(lambda slot: f"(?P<{slot[1]}>{_SLOTS[slot[1]]})", _SPECIAL.sub(r"\\\g<0>", part))
+            pattern, blank = pattern + (r"\s+" if blank else "") + word, False
     return pattern
 
 
