@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from openzim_mcp.services import intents
+from openzim_mcp.services import intents, titles
+
+QUERIES = Path(__file__).parent / "data" / "queries.jsonl"
 
 EXAMPLES = [(intent.name, example) for intent in intents.INTENTS for example in intent.examples]
 
@@ -45,6 +51,30 @@ def test_the_reading_that_the_archive_supports_wins(query: str, known: dict[str,
 )
 def test_slots_are_filled(query: str, slots: dict[str, str]) -> None:
     assert next(intents.readings(query)).slots == slots
+
+
+def route(row: dict[str, Any]) -> str:
+    known = {titles.normal(name) for name in row["known"]}
+    names = intents.titles_in(row["query"])
+    return intents.choose(row["query"], {name: float(titles.normal(name) in known) for name in names})[0].intent
+
+
+def test_most_labelled_queries_are_read_right() -> None:
+    rows = [json.loads(line) for line in QUERIES.read_text(encoding="utf-8").splitlines()]
+
+    right = sum(route(row) == row["intent"] for row in rows)
+
+    print(f"{right} of {len(rows)} labelled queries are read right")  # noqa: T201
+    assert len(rows) >= 400
+    assert right / len(rows) >= 0.8
+
+
+def test_titles_with_words_of_requests_in_them_stay_titles() -> None:
+    rows = [json.loads(line) for line in QUERIES.read_text(encoding="utf-8").splitlines()]
+    named = [row for row in rows if titles.normal(row["query"]) in {titles.normal(name) for name in row["known"]}]
+
+    assert len(named) >= 60
+    assert [row["query"] for row in named if route(row) != row["intent"]] == []
 
 
 def test_a_long_odd_query_is_read_quickly() -> None:

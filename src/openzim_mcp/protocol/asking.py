@@ -290,7 +290,8 @@ async def _suggestions(question: Question, slots: dict[str, str]) -> str:
 async def _section(question: Question, slots: dict[str, str]) -> str:
     archive = await question.holder(slots["title"])
     length = question.given.max_content_length or _ARTICLE_CHARACTERS
-    page = {"name": slots["section"], "length": length, "compact": True, "budget": question.given.compact_budget}
+    name = slots.get("section") or slots["heading"]
+    page = {"name": name, "length": length, "compact": True, "budget": question.given.compact_budget}
     found = await read(question.backend, archive, slots["title"], sections.section, **page)
     source = answers.uri(archive.name, found["path"])
     return f"{found['content']}\n\nSource: {found['title']} › {found['section']['title']} — {archive.shown} — {source}"

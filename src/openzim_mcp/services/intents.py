@@ -12,12 +12,15 @@ from functools import cached_property, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from openzim_mcp.services import spelling
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _SLOTS = {
     "title": r"\S.*?",
     "section": r"\S.*?",
+    "heading": r"(?!(?:wh\w+|how|is|are|was|did|does|do|can|list|get|show)\b)\S+(?: \S+){0,2}?",
     "query": r"\S.*?",
     "prefix": r"\S.*?",
     "titles": r"\S.*?",
@@ -43,6 +46,12 @@ _SPECIAL = re.compile(r"[.']")
 _WORD = re.compile(r"<([a-z ]+)>")
 _SLOT = re.compile(r"\{(\w+)\}")
 _CLOSES = {"(": ")", "[": "]"}
+_COMMAND_WORDS = 3
+_SHORTEST = 3
+_COMMANDS = tuple(
+    "get show list open read find search browse walk summary summarize outline structure section links related random"
+    " article articles archives files metadata main page picture image suggestions namespace titled health".split()
+)
 _AROUND = " \t'\"“”‘’«»`.,;:!?¿¡"
 
 
@@ -81,8 +90,12 @@ INTENTS = (
     Intent(
         "archives",
         (
-            f"{_SHOW} [<available>] [zim] <files> [(<available>|there are)]",
-            "(what|which) [zim] <files> (do you have|are there|are available|are loaded|can i (use|read|search))",
+            f"{_SHOW} [list of] [<the>] [<available>] [zim] <files> [(<available>|there are|you (have|can read))]",
+            "(what|which) [zim] <files> (do you have|are there|are available|are loaded|can i use|i can use)",
+            "(do you have|are there) [any] [zim] <files>",
+            "how many [zim] <files> (are there|are available|are loaded|do you have)",
+            "[<the>] list of [<the>] [<available>] <files>",
+            "what's in your library",
             "(welche|quels|quelles|qué|quais|quali|welke|какие|jakie|hangi) [zim] <files> {rest}",
             "有哪些<files>",
         ),
@@ -91,7 +104,9 @@ INTENTS = (
     Intent(
         "health",
         (
-            f"{_SHOW} [(server|system)] (health|status|diagnostics) [(report|check)]",
+            f"{_SHOW} [(server|system)] (health|status|diagnostics) [(report|check)] [of (the|this) server]",
+            "(run|do) [a] health check",
+            "is (the server|everything) (ok|running|working) [(properly|with the server)]",
             "(health check|is the server (ok|healthy|up|running|working)|are you (ok|healthy|working|up))",
         ),
         ("server health", "show the server status"),
@@ -100,6 +115,9 @@ INTENTS = (
         "metadata",
         (
             f"{_SHOW} <metadata> [<of> [<the>] [archive] {{archive}}]",
+            "(what is|what's|tell me) [the] (language|date|license|size|creator) of (this archive|{archive}.zim)",
+            "[in] (what|which) language is (this|the) archive [written]",
+            "(archive|zim) (info|information|details)",
             "(what is|what's|describe) (this|the) (archive|zim|zim file) [about]",
             f"(how many|number of) (articles|entries) [(are there|are|do you have|does it have)] {_HERE}",
             "(what|which) language is (this|the archive|this archive|it|the zim|this zim) [in]",
@@ -111,12 +129,22 @@ INTENTS = (
     ),
     Intent(
         "main_page",
-        (f"{_SHOW} <main page> [<of> [<the>] [archive] {{archive}}]",),
+        (
+            f"{_SHOW} <main page> [<of> [<the>] [archive] {{archive}}]",
+            "(take me to|go to|see|i want to see|what is on|what's on) [<the>] <main page>",
+            "<main page> (anzeigen|zeigen)",
+            "<main page>を<show>",
+        ),
         ("show the main page", "main page", "Hauptseite"),
     ),
     Intent(
         "random",
-        (f"{_SHOW} <random> <article>", f"{_SHOW} <article> <random>", "surprise me"),
+        (
+            f"{_SHOW} [any] <random> [<the>] (<article>|<articles>|something) [(from|in) {{archive}}]",
+            f"{_SHOW} (<article>|something) (<random>|at random)",
+            "[{number}] <random> <articles>",
+            "(surprise me|pick [(an|any)] article) [{rest}]",
+        ),
         ("random article", "surprise me", "zeige einen zufälligen Artikel"),
     ),
     Intent(
@@ -137,7 +165,11 @@ INTENTS = (
         "search_all",
         (
             "<search> [in] <everywhere> [the] [zim] <files> <for> {query}",
-            "<search> everywhere for {query}",
+            "<search> (everywhere|the whole library) for {query}",
+            "(look|find|<search>) (in|across|through) (all|every|any) [of] [the] [zim] <files> for {query}",
+            "durchsuche alle <files> nach {query}",
+            "look everywhere for {query}",
+            "find anything (on|about) {query} in any of the <files>",
             "<search> [<for>] {query} (in|across|through) all [the] [zim] <files>",
         ),
         ("search all files for python", "search for coffee in all archives"),
@@ -147,6 +179,10 @@ INTENTS = (
         (
             "<search> [<for>] {query} in [the] [(archive|file)] {archive}.zim",
             "<search> [<for>] {query}",
+            "<search>: {query}",
+            "(do|run) a [full text] search for {query}",
+            "(are there|which|what) [any] articles [(are|talk)] about {query}",
+            "find all articles mentioning {query}",
             "(find|show) [me] <articles> (about|on|containing|that mention|mentioning|with) {query}",
             "{query}を検索",
             "(搜索|查找){query}",
@@ -158,6 +194,8 @@ INTENTS = (
         (
             "(find|locate|look up|get|is there) [(the|an|a)] <article> (titled|called|named|with the title) {title}",
             "(what is|what's) the path (of|to|for) {title}",
+            "(do you have|i'm looking for) (an|the) article (titled|called|named) {title}",
+            "title search: {title}",
         ),
         ("find article titled Photosynthesis", "what is the path of Dog"),
     ),
@@ -166,6 +204,8 @@ INTENTS = (
         (
             f"{_SHOW} (suggestions|completions|titles) (for|of|starting with|beginning with) {{prefix}}",
             "(autocomplete|complete|suggest) {prefix}",
+            "(which|what) (titles|articles) (start|begin) with {prefix}",
+            f"{_SHOW} title suggestions for {{prefix}}",
         ),
         ("suggestions for ber", "autocomplete photo"),
     ),
@@ -211,7 +251,9 @@ INTENTS = (
             f"{_SHOW} [<articles>] <related to> {_ARTICLE} {{title}}",
             f"{_SHOW} <related> <articles> <of> {_ARTICLE} {{title}}",
             f"{_SHOW} <articles> <related> <of> {_ARTICLE} {{title}}",
-            "what (is|articles are|pages are) (related|similar) to {title}",
+            "(what|which) [other] (is|articles are|pages are) (related to|similar to|like) [the] {title}",
+            f"(find|get) <articles> <related to> {_ARTICLE} {{title}}",
+            "<related> <articles>: {title}",
         ),
         ("articles related to Climate_Change", "related articles for Dog", "ähnliche Artikel zu Hund"),
         names="title",
@@ -219,7 +261,8 @@ INTENTS = (
     Intent(
         "links",
         (
-            f"{_SHOW} [(outbound|outgoing|external|internal)] <links> <of> {_ARTICLE} {{title}}",
+            f"(<show>|extract) [<me>] [<the>] [(outbound|external|internal)] <links> <of> {_ARTICLE} {{title}}",
+            f"<links> <of> {_ARTICLE} {{title}}",
             "(what|where|which) [(links|pages)] does [the article] {title} (link to|have|point to)",
             "{title}的<links>",
         ),
@@ -228,7 +271,7 @@ INTENTS = (
     ),
     Intent(
         "part",
-        (f"{{section}} (of|in|von|de|du|di|van) {_ARTICLE} {{title}}",),
+        (f"[the] {{heading}} (of|in|von|de|du|di|van) {_ARTICLE} {{title}}", "{title}的{heading}"),
         ("history of Zürich", "etymology of Dog"),
         names="title",
     ),
@@ -240,7 +283,7 @@ INTENTS = (
     ),
     Intent(
         "picture",
-        ("(<show>|download|save|extract) [<me>] [the] <picture> [(at|of|from|called|named)] {path}",),
+        ("[(<show>|download|save)] [<me>] [<the>] [raw] <picture> [content] [(at|<of>|called)] [the] {path}",),
         ("download the image I/Logo.png", "get picture logo.png"),
         names="path",
     ),
@@ -248,6 +291,8 @@ INTENTS = (
         "article",
         (
             f"<show> [<me>] {_ARTICLE} {{title}}",
+            "<show> [<me>] [the] (full|whole|entire) <article> [(on|about|for)] [the] {title}",
+            "(bring up|pull up|<show>) [<me>] [the] (page|entry|article) for {title}",
             "tell me about {title}",
             "<article> {title}",
         ),
@@ -297,6 +342,22 @@ def bare(query: str) -> str:
 def readings(query: str) -> Iterator[Reading]:
     """Yield every way to read a query, in the order of the table; last, as a question."""
     text = bare(query)
+    found = list(_matching(text)) or list(_matching(_respelled(text)))
+    yield from found
+    yield Reading("question", {"query": query})
+
+
+def _respelled(text: str) -> str:
+    """Return a text whose first words are those of requests, if they are a letter off."""
+    words = text.split()
+    for number, word in enumerate(words[:_COMMAND_WORDS]):
+        if len(word) >= _SHORTEST and word.lower() not in _COMMANDS:
+            near = [known for known in _COMMANDS if spelling.distance(word.lower(), known, 1) <= 1]
+            words[number] = near[0] if near else word
+    return " ".join(words)
+
+
+def _matching(text: str) -> Iterator[Reading]:
     for intent in INTENTS:
         for pattern in intent.patterns:
             found = pattern.fullmatch(f" {text}")
@@ -304,7 +365,6 @@ def readings(query: str) -> Iterator[Reading]:
                 slots = {name: value.strip(_AROUND) for name, value in found.groupdict().items() if value}
                 yield Reading(intent.name, slots, intent.names, intent.certainty)
                 break
-    yield Reading("question", {"query": query})
 
 
 _UNPROVEN = 0.2
