@@ -152,6 +152,8 @@ def choose(answers: Sequence[dict[str, Any]], budget: float, cost: Cost) -> list
         sources.add(row["uri"])
         pieces.append(Piece(row, text))
         left -= cost(text) + source
+    while len(pieces) > 1 and cost(markdown(pieces)) > budget:
+        pieces.pop()
     return pieces
 
 
