@@ -134,7 +134,7 @@ def test_an_archive_whose_index_crashes_is_read_without_it(open_server: Open, sh
 
 
 def test_an_archive_that_is_late_is_named_and_the_others_answer(open_server: Open, shelf: Path) -> None:
-    server = open_server(shelf, WORKER__DEADLINE_SECONDS="2", CACHE__ENABLED="false")
+    server = open_server(shelf, WORKER__DEADLINE_SECONDS="5", CACHE__ENABLED="false")
     server.call("zim_search", query="harbour", zim_file_path="towns_en_all")
     for worker in children(server.process.pid):
         os.kill(worker, signal.SIGSTOP)
