@@ -194,6 +194,11 @@ class Archive:
             start = low
         return found
 
+    @property
+    def content(self) -> range:
+        """The numbers of the entries that readers are meant to see."""
+        return self.namespaces.get("C" if self.has_new_scheme else "A", range(0))
+
     def path_at(self, number: int) -> str:
         """Return the path of the entry of that number."""
         with self._translated():

@@ -29,7 +29,6 @@ _BRIEFING_BUDGET = 1200
 _ARTICLE_CHARACTERS = 2400
 _LISTED = 10
 _BATCH = 10
-_SHARE_OF_DEADLINE = 0.6
 _IN_ARCHIVE = re.compile(r"\s+(?:in|from|on|using)\s+(?:the\s+)?([\w.-]+?)(?:\.zim)?(?:\s+(?:archive|file))?[?.!]*$")
 
 
@@ -140,7 +139,7 @@ def _named_in(text: str, archives: Sequence[ArchiveFile]) -> tuple[str, list[Arc
 
 async def _found(question: Question, query: str) -> list[Payload]:
     """Return what every archive has for a question."""
-    seconds = question.backend.settings.worker.deadline_seconds * _SHARE_OF_DEADLINE
+    seconds = question.backend.scan_seconds
     found = await question.each(answers.ask, query=query, seconds=seconds)
     closed = [archive for archive in question.archives if archive.name not in found]
     if closed:
@@ -251,9 +250,8 @@ async def _search(question: Question, slots: dict[str, str]) -> str:
         question = Question(question.backend, question.given, [await question.archive(slots["archive"])])
     settings = question.backend.settings
     request = {"query": slots["query"], "mode": "fulltext", "limit": question.given.offset + question.limit}
-    seconds = settings.worker.deadline_seconds * _SHARE_OF_DEADLINE
     page = {"request": request, "offset": 0, "cursor": None, "snippet": settings.content.snippet_length}
-    found = list((await question.each(search.fulltext, **page, seconds=seconds)).values())
+    found = list((await question.each(search.fulltext, **page, seconds=question.backend.scan_seconds)).values())
     rows = finding.merge(found, "fulltext")[question.given.offset : question.given.offset + question.limit]
     if not rows:
         return await _nothing(question, slots["query"])
@@ -293,8 +291,7 @@ async def _section(question: Question, slots: dict[str, str]) -> str:
     name = slots.get("section") or slots["heading"]
     page = {"name": name, "length": length, "compact": True, "budget": question.given.compact_budget}
     found = await read(question.backend, archive, slots["title"], sections.section, **page)
-    source = answers.uri(archive.name, found["path"])
-    return f"{found['content']}\n\nSource: {found['title']} › {found['section']['title']} — {archive.shown} — {source}"
+    return _about(archive, found, found["content"], found["section"]["title"])
 
 
 async def _outline(question: Question, slots: dict[str, str]) -> str:
@@ -354,8 +351,9 @@ async def _article_in(question: Question, archive: ArchiveFile, path: str) -> st
     return str((await read(question.backend, archive, path, articles.article, **page))["markdown"])
 
 
-def _about(archive: ArchiveFile, found: Payload, text: str) -> str:
-    return f"{text}\n\nSource: {found['title']} — {archive.shown} — {answers.uri(archive.name, found['path'])}"
+def _about(archive: ArchiveFile, found: Payload, text: str, section: str = "") -> str:
+    address = answers.uri(archive.name, found["path"])
+    return f"{text}\n\n{answers.source(found['title'], section, archive.shown, address)}"
 
 
 _HANDLERS: dict[str, Callable[[Question, dict[str, str]], Awaitable[str | Picture]]] = {

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from openzim_mcp.services.library import Library, Listing
 
 Payload = dict[str, Any]
+_SCAN_SHARE = 0.6
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class Backend:
         verifier = Verifier()
         async with engine.running(), verifier.running():
             yield cls(settings, library, engine, verifier, RateLimiter(settings.rate_limit), Answers(settings.cache))
+
+    @property
+    def scan_seconds(self) -> float:
+        """How long reading an archive that has no index may take, so that there is time to rank what was found."""
+        return self.settings.worker.deadline_seconds * _SCAN_SHARE
 
     async def find(self, zim_file_path: str | None) -> ArchiveFile:
         """Return the archive that a call names. Disks may be slow: this never waits for one on the event loop."""

@@ -26,7 +26,6 @@ _OF_EACH = 3
 """How many results each archive's own list has, if a call does not say."""
 _DEEPEST = 1000
 _OPERATIONS: dict[str, Operation] = {"fulltext": "search", "title": "find_entry_by_title", "suggest": "suggestions"}
-_SHARE_OF_DEADLINE = 0.6
 _NOTES = ("corrected", "relaxed", "total_is_estimate", "reason", "hint")
 
 
@@ -85,8 +84,7 @@ async def _one(backend: Backend, archive: ArchiveFile, request: Payload, offset:
     if request["mode"] != "fulltext":
         function = titles.find if request["mode"] == "title" else titles.suggest
         return await backend.ask(function, archive, **page)
-    seconds = backend.settings.worker.deadline_seconds * _SHARE_OF_DEADLINE
-    page |= {"snippet": backend.settings.content.snippet_length, "seconds": seconds}
+    page |= {"snippet": backend.settings.content.snippet_length, "seconds": backend.scan_seconds}
     try:
         return await backend.ask(search.fulltext, archive, **page)
     except errors.ArchiveQuarantined as closed:

@@ -26,7 +26,6 @@ _WHOLE_TITLE = 0.999
 _LEAD = 0.6
 """How far ahead the first passage is of an article whose title is all that a question asks about."""
 _GIVEN = 8
-_NEAR_TITLES = 5
 _SHARES = (0.6, 0.25, 0.2, 0.18)
 """How much of the budget each further passage may take."""
 _SOURCE_COST = 8
@@ -65,10 +64,8 @@ def _answer(archive: Archive, found: search.Found) -> dict[str, Any]:
         "archive": archive.shown,
         "passages": [_row(archive, value, ranked) for value, ranked in best],
         "language": found.wanted.language.code,
-        "terms": [[term.stem, term.weight] for term in found.wanted.terms],
+        "weights": found.wanted.weights,
         "corrected": found.wanted.corrected,
-        "unknown": found.relaxed.get("unknown_words", []),
-        "near": [hit.best.page.title for hit in found.hits[:_NEAR_TITLES]],
     }
 
 
@@ -158,7 +155,7 @@ def choose(answers: Sequence[dict[str, Any]], budget: float, cost: Cost) -> list
 
 
 def _asked(answer: dict[str, Any]) -> Asked:
-    return Asked(by_code(answer["language"]), dict(answer["terms"]))
+    return Asked(by_code(answer["language"]), answer["weights"])
 
 
 def shorten(text: str, asked: Asked, room: float, cost: Cost) -> str:
@@ -213,8 +210,12 @@ def markdown(pieces: Iterable[Piece]) -> str:
 
 def _source(rows: Sequence[dict[str, Any]]) -> str:
     sections = "; ".join(dict.fromkeys(row["section_title"] for row in rows if row["section_title"]))
-    first = rows[0]
-    return f"Source: {first['title']}{' › ' if sections else ''}{sections} — {first['archive']} — {first['uri']}"
+    return source(rows[0]["title"], sections, rows[0]["archive"], rows[0]["uri"])
+
+
+def source(title: str, section: str, archive: str, address: str) -> str:
+    """Return the line that says where a text is from."""
+    return f"Source: {title}{' › ' if section else ''}{section} — {archive} — {address}"
 
 
 def briefing(query: str, pieces: Sequence[Piece], archives: Sequence[str]) -> dict[str, Any]:

@@ -109,9 +109,8 @@ def _score(found: dict[str, dict[str, float]], wanted: Wanted) -> dict[str, floa
 
 
 def _worth(words: Sequence[str], wanted: Wanted) -> float:
-    weights = {term.stem: term.weight for term in wanted.terms}
     stems = {stem for word in words for stem in wanted.language.stems(fold(word))}
-    return sum(weights.get(stem, 0.0) for stem in stems)
+    return sum(wanted.weights.get(stem, 0.0) for stem in stems)
 
 
 def _title_share(archive: Archive, path: str, wanted: Wanted) -> float:
@@ -119,8 +118,7 @@ def _title_share(archive: Archive, path: str, wanted: Wanted) -> float:
     stop = wanted.language.stop_words
     title = wanted.language.stems(fold(titles.bare(archive.title_of(path))))
     title = [stem for stem in title if stem not in stop]
-    weights = {term.stem: term.weight for term in wanted.terms}
-    shared = [stem for stem in title if stem in weights]
+    shared = [stem for stem in title if stem in wanted.weights]
     if not shared:
         return 0.0
-    return _TITLE_SHARE * sum(weights[stem] for stem in set(shared)) * len(shared) / len(title)
+    return _TITLE_SHARE * sum(wanted.weights[stem] for stem in set(shared)) * len(shared) / len(title)

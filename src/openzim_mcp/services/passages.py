@@ -116,7 +116,7 @@ class _Forms(dict[str, str]):
     """The stem of each word, if the query asks for it; else nothing."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self._asked = {term.stem for term in wanted.terms}
+        self._asked = wanted.weights
         self._stem = wanted.language.stem
 
     def __missing__(self, word: str) -> str:
@@ -131,9 +131,10 @@ class _Scorer:
     def __init__(self, wanted: Wanted, rows: list[_Row]) -> None:
         self._forms = _Forms(wanted)
         self._order = [term.stem for term in wanted.terms]
-        self._weights = {term.stem: term.weight for term in wanted.terms}
+        self._weights = wanted.weights
         self._total = wanted.total
         self._titles: dict[str, set[str]] = {}
+        self._title_shares: dict[str, float] = {}
         self._headings: dict[str, float] = {}
         probes = [term.probe for term in wanted.terms]
         self._probes = set(filter(None, probes))
@@ -159,13 +160,11 @@ class _Scorer:
 
     def _title(self, page: Page) -> set[str]:
         if page.path not in self._titles:
-            self._titles[page.path] = {self._forms[word] for word in units(fold(page.title))} - {""}
+            words = units(fold(page.title))
+            stems = {self._forms[word] for word in words} - {""}
+            self._titles[page.path] = stems
+            self._title_shares[page.path] = sum(map(self._weights.__getitem__, stems)) * len(stems) / (len(words) or 1)
         return self._titles[page.path]
-
-    def _in_title(self, page: Page) -> float:
-        words = len(units(fold(page.title))) or 1
-        stems = self._title(page)
-        return sum(self._weights[stem] for stem in stems) * len(stems) / words
 
     def _heading(self, title: str) -> float:
         if title not in self._headings:
@@ -191,7 +190,7 @@ class _Scorer:
             window=self._window(places) / self._total,
             pairs=self._pairs(places) / self._total,
             heading=self._heading(row.page.document.sections[row.passage.section].title) / self._total,
-            title=self._in_title(row.page) / self._total,
+            title=self._title_shares[row.page.path] / self._total,
             lead=row.passage.section == 0,
             article=row.page.prior,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import errors
@@ -45,7 +46,12 @@ class Wanted:
     terms: tuple[Term, ...]
     corrected: dict[str, str]
 
-    @property
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """What each stem is worth."""
+        return {term.stem: term.weight for term in self.terms}
+
+    @cached_property
     def known(self) -> list[Term]:
         """The terms that occur in the archive, the rarest first."""
         return sorted((term for term in self.terms if term.frequency), key=lambda term: -term.weight)
@@ -55,7 +61,7 @@ class Wanted:
         """The words that no article has."""
         return [term.word for term in self.terms if not term.frequency]
 
-    @property
+    @cached_property
     def total(self) -> float:
         """What an article is worth that has all the words."""
         return sum(term.weight for term in self.terms) or 1.0

@@ -59,7 +59,7 @@ def texts(archive: Archive, words: Sequence[Word], seconds: float) -> Scanned:
 
 def _paths(archive: Archive) -> Iterator[str]:
     """Yield the paths of all texts among the content."""
-    for number in archive.namespaces.get("C" if archive.has_new_scheme else "A", ()):
+    for number in archive.content:
         entry = archive.entry_at(number)
         if entry.redirect_to is None and entry.mime_type and entry.mime_type.startswith(_HTML):
             yield entry.path

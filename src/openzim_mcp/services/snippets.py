@@ -23,7 +23,7 @@ def snippet(text: str, wanted: Wanted, length: int) -> str:
 
 def _hits(text: str, wanted: Wanted) -> list[tuple[int, int, float]]:
     """Return where the words of a query stand, and what each is worth; touching pairs of dense scripts are joined."""
-    weights = {term.stem: term.weight for term in wanted.terms}
+    weights = wanted.weights
     found: list[tuple[int, int, float]] = []
     for start, stop in spans(text):
         word = text[start:stop]

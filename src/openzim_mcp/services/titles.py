@@ -78,8 +78,12 @@ def exact(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, 
     """Return the articles that a text names, by look-ups alone."""
     found: dict[str, Match] = {}
     for named in _looked_up(archive, text, stop_words):
-        found.setdefault(named.target, "redirect" if named.is_redirect else "exact")
+        found.setdefault(named.target, _as_named(named))
     return found
+
+
+def _as_named(named: Named) -> Match:
+    return "redirect" if named.is_redirect else "exact"
 
 
 def _looked_up(archive: Archive, text: str, stop_words: frozenset[str]) -> Iterator[Named]:
@@ -95,7 +99,7 @@ def alike(archive: Archive, text: str) -> dict[str, Match]:
     found: dict[str, Match] = {}
     for named in _suggested(archive, text, _ALIKE):
         if normal(named.title) == wanted:
-            found.setdefault(named.target, "redirect" if named.is_redirect else "exact")
+            found.setdefault(named.target, _as_named(named))
     return found
 
 
@@ -180,7 +184,7 @@ def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[Named, 
     """Yield entries that a title may mean; near misses only if nothing else is there."""
     named_exactly = list(_looked_up(archive, text, queries.language_for(archive, text).stop_words))
     for named in named_exactly:
-        yield named, "redirect" if named.is_redirect else "exact"
+        yield named, _as_named(named)
     suggested = [(named, _match(named, wanted)) for named in _suggested(archive, text, _LISTED)]
     yield from suggested
     named_exactly += [named for named, match in suggested if match in {"exact", "redirect"}]
@@ -195,7 +199,7 @@ def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[Named, 
 def _match(named: Named, wanted: str) -> Match:
     title = normal(named.title)
     if title == wanted:
-        return "redirect" if named.is_redirect else "exact"
+        return _as_named(named)
     return "prefix" if title.startswith(wanted) else "fuzzy"
 
 
@@ -244,7 +248,7 @@ def _suggested(archive: Archive, text: str, limit: int) -> Iterator[Named]:
 
 def _read_through(archive: Archive, words: list[str]) -> Iterator[Named]:
     """Yield the entries whose titles have all the words, or words that begin so."""
-    for number in archive.namespaces.get("C" if archive.has_new_scheme else "A", range(0))[:_READ_THROUGH]:
+    for number in archive.content[:_READ_THROUGH]:
         title = f" {normal(archive.title_at(number))}"
         if all(f" {word}" in title for word in words):
             named = archive.named(path=archive.path_at(number))
