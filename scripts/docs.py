@@ -17,6 +17,7 @@ from mcp import Client, StdioServerParameters
 from openzim_mcp import cli, config, errors
 from openzim_mcp.protocol import limits, tools
 from openzim_mcp.protocol.arguments import schema
+from openzim_mcp.services import intents
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -55,6 +56,12 @@ def tool_list() -> str:
         [f"`{tool.name}`", tool.description, "simple, advanced" if tool.simple else "advanced"] for tool in tools.TOOLS
     ]
     return _table(["tool", "what it does", "mode"], rows)
+
+
+def requests() -> str:
+    """Return a row for each kind of request in plain words."""
+    rows = [[intent.name.replace("_", " "), "; ".join(intent.examples)] for intent in intents.INTENTS]
+    return _table(["request", "for example"], rows)
 
 
 def arguments() -> str:
@@ -135,6 +142,7 @@ GENERATED = {
     "settings": settings,
     "tools": tool_list,
     "arguments": arguments,
+    "requests": requests,
     "errors": error_list,
     "usage": usage,
 }

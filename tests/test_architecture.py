@@ -46,7 +46,6 @@ OWNERS = {
         "archive/verify.py",
         "protocol/asking.py",
         "protocol/backend.py",
-        "protocol/finding.py",
         "protocol/health.py",
         "protocol/retrieval.py",
         "protocol/stdio.py",

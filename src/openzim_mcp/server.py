@@ -15,6 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from openzim_mcp import __version__, config
 from openzim_mcp.protocol import tools
+from openzim_mcp.protocol.arguments import schema
 from openzim_mcp.protocol.backend import Backend
 from openzim_mcp.protocol.stdio import StdinLines
 from openzim_mcp.services.library import Library
@@ -38,13 +39,12 @@ def handbook() -> str:
 
 def build(backend: Backend) -> Server[Any]:
     """Return a server with the whole surface registered."""
-    offered = [tool.to_wire() for tool in tools.offered(backend.settings.tool_mode)]
-    schemas = {tool.name: tool.input_schema for tool in offered}
+    schemas = {tool.name: schema(tool.arguments) for tool in tools.offered(backend.settings.tool_mode)}
 
     async def list_tools(
         _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=offered)
+        return types.ListToolsResult(tools=await tools.listing(backend))
 
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from anyio import to_thread
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
+from openzim_mcp import errors
 from openzim_mcp.archive.engine import Engine
 from openzim_mcp.archive.verify import Verifier
 from openzim_mcp.protocol.limits import RateLimiter
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from openzim_mcp.archive.file import ArchiveFile, Identity
     from openzim_mcp.config import CacheSettings, Settings
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 Payload = dict[str, Any]
 _SCAN_SHARE = 0.6
+_CONNECTIONS = 256
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,21 @@ class Answers:
             self._kept[key] = answer
 
 
+class Places:
+    """Where the last answer to each connection goes on, so that a client can ask for "the next page"."""
+
+    def __init__(self) -> None:
+        self._kept: LRUCache[int, tuple[object, Any]] = LRUCache(_CONNECTIONS)
+
+    def of(self, connection: object) -> Any:
+        """Return what continues the last answer."""
+        return self._kept.get(id(connection), (None, None))[1]
+
+    def keep(self, connection: object, rest: Any) -> None:
+        """Note what continues an answer; the connection is kept along, so that its id stays its own."""
+        self._kept[id(connection)] = (connection, rest)
+
+
 @dataclass
 class Backend:
     """The parts of a running server."""
@@ -73,6 +91,7 @@ class Backend:
     verifier: Verifier
     limiter: RateLimiter
     answers: Answers
+    places: Places = field(default_factory=Places)
     opened: dict[Identity, str | None] = field(default_factory=dict)
     """Why each archive that was tried cannot be opened, or None."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -105,8 +124,26 @@ class Backend:
         answer: Payload = await self.engine.call(function, archive, **arguments)
         return answer
 
-    async def ask(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
-        """Run a service function on an archive in a worker, or return the answer that it gave before."""
+    async def ask(
+        self,
+        function: Callable[..., Any],
+        archive: ArchiveFile,
+        /,
+        without_index: Callable[..., Any] | None = None,
+        **arguments: Any,
+    ) -> Payload:
+        """Run a service function on an archive in a worker, or return the answer that it gave before.
+
+        Where the archive's index is closed, `without_index` does it, if there is such a way.
+        """
+        try:
+            return await self._ask(function, archive, arguments)
+        except errors.ArchiveQuarantined as closed:
+            if without_index is None or closed.details.get("scope") != "index":
+                raise
+            return await self._ask(without_index, archive, arguments)
+
+    async def _ask(self, function: Callable[..., Any], archive: ArchiveFile, arguments: Payload) -> Payload:
         name = f"{function.__module__}.{function.__qualname__}"
         key = json.dumps([name, archive.name, archive.identity, arguments], sort_keys=True)
         answer = self.answers.get(key)
@@ -114,3 +151,22 @@ class Backend:
             answer = await self.run(function, archive, **arguments)
             self.answers.keep(key, answer)
         return answer
+
+    async def each(
+        self, archives: Sequence[ArchiveFile], ask: Callable[[ArchiveFile], Awaitable[Payload]]
+    ) -> list[Payload | errors.OpenZimMcpError]:
+        """Ask all of some archives at once; for one that fails or is late, the answer is the error."""
+        late = errors.OpenZimMcpArchiveError("It did not answer before the deadline.")
+        answers: list[Payload | errors.OpenZimMcpError] = [late for _ in archives]
+
+        async def one(number: int, archive: ArchiveFile) -> None:
+            try:
+                answers[number] = await ask(archive)
+            except errors.OpenZimMcpError as error:
+                answers[number] = error
+
+        with anyio.move_on_after(self.settings.worker.deadline_seconds):
+            async with anyio.create_task_group() as tasks:
+                for number, archive in enumerate(archives):
+                    tasks.start_soon(one, number, archive)
+        return answers

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_READ_ONLY = types.ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
+_READ_ONLY = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
 
 _Cursored = TypeVar("_Cursored", bound=Arguments)
@@ -67,17 +65,19 @@ class Tool:
     operation: Operation | Callable[[Any], tuple[Operation, int]]
     run: Callable[[Call, Any], Awaitable[Payload | Markdown | Picture]]
     simple: bool = False
+    about: Callable[[Backend], Awaitable[str]] | None = None
+    """What the description goes on with, if that depends on the archives."""
 
     def charged_as(self, given: Arguments) -> tuple[Operation, int]:
         """Return the operation that a call stands for, and how often."""
         return (self.operation, 1) if isinstance(self.operation, str) else self.operation(given)
 
-    def to_wire(self) -> types.Tool:
+    def to_wire(self, about: str = "") -> types.Tool:
         """Return the tool as clients see it."""
         return types.Tool(
             name=self.name,
             title=self.title,
-            description=self.description,
+            description=self.description + about,
             input_schema=schema(self.arguments),
             annotations=_READ_ONLY,
         )
@@ -179,12 +179,14 @@ TOOLS = (
     Tool(
         "zim_query",
         "Ask",
-        "Ask a question in plain words and get the passage that answers it, with its source. Also: list archives; "
-        "search for X; get article X; summary, outline or links of X; section S of X; browse namespace C.",
+        "Ask offline archives (Wikipedia and others) in plain words. A question brings the passages that answer it, "
+        "with their source. Or say: list archives; search for X; get article X; summary, outline or links of X; "
+        "section S of X; related to X; compare X and Y; next page. 'in NAME' asks one archive.",
         QueryArguments,
         "default",
         asking.zim_query,
         simple=True,
+        about=asking.archives_there,
     ),
     Tool(
         "zim_search",
@@ -248,6 +250,12 @@ TOOLS = (
 def offered(mode: str) -> list[Tool]:
     """Return the tools of a mode, always in the same order."""
     return [tool for tool in TOOLS if tool.simple or mode == "advanced"]
+
+
+async def listing(backend: Backend) -> list[types.Tool]:
+    """Return the tools as clients see them now."""
+    known = offered(backend.settings.tool_mode)
+    return [tool.to_wire(await tool.about(backend) if tool.about else "") for tool in known]
 
 
 async def call_tool(

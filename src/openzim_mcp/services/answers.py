@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content import tokens
-from openzim_mcp.content.language import Language, by_code, fold, language_of, units
-from openzim_mcp.services import filters, search, titles
+from openzim_mcp.content.language import Language, by_code, fold, units
+from openzim_mcp.services import filters, search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,12 +40,15 @@ _UNSAFE = re.compile(r"[\s%#?\"<>\\^`{|}]")
 
 
 @asks_index
-def ask(archive: Archive, query: str, seconds: float) -> dict[str, Any]:
-    """Return the passages of an archive that answer a question, the best first, and how it was read."""
-    return _answer(archive, search.look(archive, query, filters.of(archive, None, None), seconds))
+def ask(archive: Archive, query: str, seconds: float, known: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the passages of an archive that answer a question, the best first, and how it was read.
+
+    Words that are known to be right, since another archive has them, are not corrected.
+    """
+    return _answer(archive, search.look(archive, query, filters.of(archive, None, None), seconds, known))
 
 
-def ask_without_index(archive: Archive, query: str, seconds: float) -> dict[str, Any]:
+def ask_without_index(archive: Archive, query: str, seconds: float, known: Sequence[str] = ()) -> dict[str, Any]:  # noqa: ARG001
     """Do the same in an archive whose index must not be asked."""
     return _answer(archive, search.find_without_index(archive, query, filters.of(archive, None, None), seconds))
 
@@ -86,18 +89,6 @@ def _row(archive: Archive, score: float, ranked: Ranked) -> dict[str, Any]:
 def uri(archive: str, path: str) -> str:
     """Return the address of an entry, with only those characters escaped that must be."""
     return f"zim://{archive}/entry/{_UNSAFE.sub(lambda found: f'%{ord(found.group()):02X}', path)}"
-
-
-@asks_index
-def evidence(archive: Archive, names: list[str]) -> list[float]:
-    """Return how well an archive knows each of some titles: 1 exactly, nearly that by another spelling, 0 not."""
-    found = []
-    for name in names:
-        if titles.exact(archive, name, language_of(archive.languages, name).stop_words):
-            found.append(1.0)
-        else:
-            found.append(0.9 if titles.alike(archive, name) else 0.0)
-    return found
 
 
 class Asked(NamedTuple):

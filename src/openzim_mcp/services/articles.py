@@ -85,9 +85,10 @@ def page_of(archive: Archive, path: str) -> tuple[Item, Document]:
 
 @dataclass(frozen=True)
 class Article:
-    """A page of an article, ready to be read."""
+    """A page of an article, ready to be read, and where the next one starts."""
 
     markdown: str
+    next_offset: int | None
 
 
 @dataclass(frozen=True)
@@ -116,17 +117,28 @@ def article(
         piece = piece if len(piece.text) <= length else render.slice_at_block(blocks, offset, length)
     else:
         piece = render.slice_at_block(blocks, offset, length)
-    if offset and offset >= piece.total:
+    check_offset(item, offset, piece.total)
+    text = piece.text or "(This entry has no text.)"
+    return Article(f"{head}\n\n{text}{_tail(piece)}", None if piece.done else piece.stop)
+
+
+def check_offset(item: Item, offset: int, total: int) -> None:
+    """Refuse a place behind the end of a text."""
+    if offset and offset >= total:
         raise errors.OutOfRange(
-            f"content_offset={offset} lies beyond the end: {item.path!r} has {piece.total} characters.",
+            f"content_offset={offset} lies beyond the end: {item.path!r} has {total} characters.",
             hint="Start again with content_offset=0.",
         )
-    return Article(f"{head}\n\n{piece.text or '(This entry has no text.)'}{_tail(piece)}")
 
 
 def _tail(piece: render.Slice) -> str:
     """Say where a text goes on, if it does."""
-    return "" if piece.done else f"\n\n[content_offset={piece.stop} continues; {piece.total} characters in all]"
+    return "" if piece.done else f"\n\n{going_on(piece.stop, piece.total)}"
+
+
+def going_on(offset: int, total: int) -> str:
+    """Return the line that says where a text goes on."""
+    return f"[content_offset={offset} continues; {total} characters in all]"
 
 
 def _head(item: Item, document: Document, requested: str) -> str:

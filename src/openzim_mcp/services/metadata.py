@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = 5
 _LONGEST_VALUE = 1000
+_LONGEST_TITLE = 40
 _LOWER_CASE_TOO = (
     "Title", "Language", "Creator", "Publisher", "Flavour", "Date", "Name", "Description", "Source", "License", "Tags",
 )  # fmt: skip
@@ -78,6 +79,11 @@ def describe(archive: Archive) -> Metadata:
         illustrations=["{}x{}@{}".format(*m.groups()) for key in raw if (m := _ILLUSTRATION.fullmatch(key))],
         counter_breakdown=_counter(texts["Counter"]) if "Counter" in texts else None,
     )
+
+
+def title(archive: Archive) -> dict[str, str]:
+    """Return what an archive calls itself, in a few words."""
+    return {"title": clean(_text(archive.metadata().get("Title", b"")), _LONGEST_TITLE)}
 
 
 def _text(value: bytes) -> str:
