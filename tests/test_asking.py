@@ -289,3 +289,35 @@ def test_an_archive_can_be_given_by_its_title(zims: Path, tmp_path: Path) -> Non
         shutil.copy(zims / f"built/{name}.zim", tmp_path)
     with Wire(tmp_path) as wire:
         assert "zim://se_coffee/" in say(wire, "what is espresso?", zim_file_path="Coffee Stack Exchange")
+
+
+def test_the_picture_of_an_article_is_sent(zims: Path) -> None:
+    with Wire(zims / "built/devdocs_python.zim") as wire:
+        shown = wire.request(
+            "tools/call", {"name": "zim_query", "arguments": {"query": "picture of howto/logging.html"}}
+        )["content"]
+
+    assert json.loads(shown[0]["text"])["path"] == "_images/logging_flow.png"
+    assert shown[1]["type"] == "image"
+
+
+def test_an_article_without_a_picture_says_so(one: Wire) -> None:
+    assert say(one, "picture of Ravenport").startswith("The article has no picture in this archive.")
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("outline of Nowhere", "(No article is called 'Nowhere'."),
+        ("summary of Ravenprot", "(Read as: summary of the article Ravenprot. Or ask: "),
+    ],
+)
+def test_a_guess_is_said_in_a_line(one: Wire, query: str, note: str) -> None:
+    assert say(one, query).split("\n")[-1].startswith(note)
+
+
+def test_words_that_another_archive_has_are_not_put_right(isles_zim: Path, town_zim: Path, tmp_path: Path) -> None:
+    for archive in (isles_zim, town_zim):
+        shutil.copy(archive, tmp_path / archive.name)
+    with Wire(tmp_path) as wire:
+        assert "Read as" not in say(wire, "what is photosynthesis?")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.services import intents, titles
+from openzim_mcp.services import intents, phrases, titles
 
 QUERIES = Path(__file__).parent / "data" / "queries.jsonl"
 
@@ -192,7 +192,7 @@ def test_titles_with_words_of_requests_in_them_stay_titles() -> None:
 
 
 def test_no_name_of_the_vocabulary_is_unused() -> None:
-    written = Path(intents.__file__).read_text(encoding="utf-8")
+    written = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (intents, phrases))
     words = (Path(intents.__file__).parent / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[1:]
 
     assert [

@@ -19,7 +19,7 @@ from openzim_mcp.protocol.backend import Markdown, Picture
 from openzim_mcp.protocol.finding import state
 from openzim_mcp.protocol.question import Question, Reply
 from openzim_mcp.protocol.retrieval import BudgetedArguments
-from openzim_mcp.services import intents, metadata, paging, queries, survey
+from openzim_mcp.services import intents, metadata, paging, queries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +38,7 @@ _WORDS = re.compile(r"[^\W_]+")
 _SHORTEST_NAME = 4
 _FEW = 8
 _LONGEST_LIST = 80
+_MOST_ROWS = 100
 _LONGEST_NOTE = 240
 _OTHERS = 2
 _ABOUT_AN_ARTICLE = {"article", "links", "outline", "related", "section", "summary"}
@@ -53,7 +54,7 @@ class QueryArguments(BudgetedArguments):
     zim_file_path: str | None = Field(None, max_length=1000, description="Ask only this archive.")
     compact_budget: int | str | None = Field(None, description="Tokens at most: a number, small, medium or large.")
     synthesize: bool = Field(False, description="A briefing from several sources, with citations.")
-    limit: int | None = Field(None, ge=1, le=100, description="Rows of a list (default 10).")
+    limit: int | None = Field(None, ge=1, le=_MOST_ROWS, description="Rows of a list (default 10).")
     offset: int = Field(0, ge=0, le=2**32, description="Rows to skip.")
     content_offset: int = Field(0, ge=0, description="Where to go on in an article.")
     cursor: str | None = Field(None, description="From the end of a list: goes on with it.")
@@ -129,7 +130,7 @@ async def _reply(question: Question) -> Reply | Payload | Picture:
     evidence = await _evidence(question, intents.titles_in(text))
     best, *others = intents.choose(text, evidence)
     if best.intent == "next":
-        return await _reply(_next_page(question))
+        return await _reply(_next_page(question, best.slots))
     note = _guessed(best, intents.alternatives(text, evidence)) or await _missing(question, best, others)
     try:
         return await _noted(question, best, note)
@@ -169,19 +170,20 @@ async def _noted(question: Question, reading: intents.Reading, note: str) -> Rep
     return Reply(f"{reply.text}\n\n{note}", rest)
 
 
-def _next_page(question: Question) -> Question:
+def _next_page(question: Question, slots: dict[str, str]) -> Question:
     """Return the question whose answer goes on where the last one ended."""
     if question.rest is None:
         raise errors.OpenZimMcpValidationError(
             "There is no next page: nothing that goes on was asked for before.",
             hint="Repeat the request with offset or content_offset, or pass the cursor at the end of the list.",
         )
-    return replace(question, given=question.rest, archives=question.every, rest=None)
+    rows = {"limit": min(_MOST_ROWS, max(1, int(slots["number"][:9])))} if "number" in slots else {}
+    return replace(question, given=question.rest.model_copy(update=rows), archives=question.every, rest=None)
 
 
 async def _evidence(question: Question, names: Sequence[str]) -> dict[str, float]:
-    """Return how well the archives know each title."""
-    known = (await question.each(survey.evidence, without_index=survey.evidence_without_index, names=names)).values()
+    """Return how well the archives know a query as a title, and the titles in it."""
+    known = (await question.evidence(list(names), list(names[1:]))).values()
     return {name: max((row[number] for row in known), default=0.0) for number, name in enumerate(names)}
 
 

@@ -79,11 +79,16 @@ class Question:
             return self.archives[0]
         return await self.backend.find(name)
 
+    async def evidence(self, names: list[str], requested: list[str]) -> dict[str, list[float]]:
+        """Return how well each archive knows each of some titles."""
+        way = {"without_index": survey.evidence_without_index}
+        return await self.each(survey.evidence, names=names, requested=requested, **way)
+
     async def holder(self, title: str) -> ArchiveFile:
         """Return the archive that knows a title best."""
         if len(self.archives) == 1:
             return self.archives[0]
-        known = await self.each(survey.evidence, without_index=survey.evidence_without_index, names=[title])
+        known = await self.evidence([title], [title])
         best = max(known, key=lambda name: known[name][0], default=None)
         if best is None or not known[best][0]:
             raise errors.EntryNotFound(

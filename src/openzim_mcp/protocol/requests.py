@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
 from openzim_mcp.content import tokens
+from openzim_mcp.content.language import fold
 from openzim_mcp.content.text import clean
 from openzim_mcp.protocol import finding, health
 from openzim_mcp.protocol.backend import Picture
@@ -101,15 +102,31 @@ async def briefing(question: Question, query: str) -> Payload:
 
 
 async def _compared(question: Question, slots: Slots) -> Reply:
-    """Give passages of each thing that is compared."""
+    """Give the passage that has all that is compared, if there is one, and passages of each."""
     sides = intents.sides(slots["titles"])
     budget, cost = question.budget(BUDGET)
-    texts = []
-    for side in sides:
-        found, _ = await _found(question, side)
-        pieces = answers.choose(found, budget / len(sides), cost)
-        texts.append(answers.markdown(pieces) if pieces else f"Nothing was found for {clean(side, 100)!r}.")
-    return Reply("\n\n".join(texts))
+    pieces: list[answers.Piece] = []
+    missing = []
+    for wanted in (" ".join(sides), *sides):
+        found, _ = await _found(question, wanted)
+        names = [wanted] if wanted in sides else sides
+        chosen = answers.choose(_with(found, names, pieces), budget / (len(sides) + 1), cost)
+        pieces += chosen if wanted in sides else chosen[:1]
+        missing += [f"Nothing was found for {clean(wanted, 100)!r}."] if wanted in sides and not found else []
+    if not pieces:
+        return await _nothing(question, " ".join(sides))
+    return Reply("\n\n".join([answers.markdown(pieces), *missing]))
+
+
+def _with(found: Sequence[Payload], names: Sequence[str], given: Sequence[answers.Piece]) -> list[Payload]:
+    """Return answers with those passages only that name something, and that were not given yet."""
+    seen = {piece.row["text"] for piece in given}
+
+    def fits(row: Payload) -> bool:
+        text = fold(f"{row['title']} {row['text']}")
+        return row["text"] not in seen and all(fold(name) in text for name in names)
+
+    return [answer | {"passages": [row for row in answer["passages"] if fits(row)]} for answer in found]
 
 
 async def _archives(question: Question, _: Slots) -> Reply:
@@ -162,7 +179,10 @@ async def _random(question: Question, _: Slots) -> Reply:
 
 async def _picture(question: Question, slots: Slots) -> Picture | Reply:
     archive = await question.holder(slots["path"])
-    payload = await read(question.backend, archive, slots["path"], articles.binary)
+    found = await read(question.backend, archive, slots["path"], links.picture)
+    if found["picture"] is None:
+        return question.said("The article has no picture in this archive.", _source(archive, found))
+    payload = await read(question.backend, archive, found["picture"], articles.binary)
     if payload["mime_type"].startswith("image/"):
         return Picture(payload)
     address = answers.uri(archive.name, payload["path"])

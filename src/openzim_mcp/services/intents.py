@@ -1,72 +1,47 @@
 """What a sentence asks for: a table of phrases with slots, and every reading of a query that the table allows.
 
-In a phrase `(a|b)` is one of several, `[x]` may be missing, `<word>` is one of vocabulary.txt, `{slot}` is a value,
-`{slot=kind}` one that is written like another. A row's examples are its tests.
+The phrases are in the language of phrases.py. A row's examples are its tests.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.services import spelling
+from openzim_mcp.services.phrases import (
+    COMMA,
+    DENSE,
+    JOINED,
+    Phrase,
+    Sentence,
+    all_words,
+    end_of,
+    pattern_of,
+    plain,
+    vocabulary,
+)
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator, Mapping
 
-_SCRIPTS = {
-    "latin": "a-z",
-    "dense": "\u3040-\u30ff\u3400-\u9fff",
-    "hangul": "\uac00-\ud7a3",
-    "cyrillic": "\u0400-\u04ff",
-    "arabic": "\u0600-\u06ff",
-    "devanagari": "\u0900-\u097f",
-}
-_DENSE = f"[{_SCRIPTS['dense']}]"
-_BLANKS = dict.fromkeys(_SCRIPTS, r"(?:,?\s+|(?<='))") | {"dense": r"\s*"}
-_COMMA = r"\s*[,;、，；]\s*"
-_JOINED = rf"\s+&\s+|(?<!共)[和与與跟及](?![平谐諧服])|(?<={_DENSE})と(?={_DENSE})|(?<=\w)[와과]\s+|\s+و(?=\w)"
-_SLOTS = {
-    "title": r"\S.{0,200}?",
-    "first": r"(?!(?:<asking>)\b|.*(?:<asked>))\S.{0,100}?",
-    "section": r"(?:[\"“«][^\"”»]+[\"”»]|(?!(?:<asking>)\b)\S.{0,80}?)",
-    "heading": r"(?!(?:<asking>|<fact>|<show>)\b|.*(?:<asked>))\S{1,40}(?: \S{1,40}){0,2}?",
-    "topic": r"(?!.*(?:<asked>))(?:<topic>)",
-    "query": r"\S.*?",
-    "list": rf"(?!(?:<asking>)\b)(?=\S.*?(?:{_COMMA}|\s(?:<and>|<and short>|<and weak>)\s|{_JOINED}))\S.{{0,400}}?",
-    "versus": r"(?!(?:<asking>)\b)(?:\S{1,40}\s+){1,5}?(?:vs\.?|versus)(?:\s+\S{1,40}){1,5}?",
-    "differing": r"(?:\S{1,40}\s+){1,5}?(?:<differ>)\s+(?:<and weak>)(?:\s+\S{1,40}){1,5}?",
-    "file": r"(?:[a-z-]/)?\S*\w\.[a-z]\w{1,4}|_assets_/\S+",
-    "namespace": r"['\"]?[a-z-](?:/[^\s'\"]*)?['\"]?",
-    "number": r"\d+",
-    "archive": r"[\w.#&-]+?",
-    "filler": r"(?:<filler>)(?:\s+(?:<filler>))*",
-    "rest": r".*?",
-}
 _SHOW = "+ "
 """Before a phrase: what asks to be shown something may stand there, and is left out before the phrase is tried."""
 _OF = "(:|：|,| -| <of>| <article>)"
 _ITS = "(<attached>| <'s>)"
 _LIMIT = "[[(with [a] limit [of]|limit|limited to)] {number} [(at a time|entries|per page|each)]]"
-_PARTS = re.compile(r"\s+|[()\[\]|]|<[a-z' ]+>|[^()\[\]|<\s]+")
-_WORD = re.compile(r"<([a-z' ]+)>")
-_SLOT = re.compile(r"\{(\w+)(?:=(\w+))?\}")
-_APOSTROPHE = re.compile(r"(?<=\w)'")
-_CLOSES = {"(": ")", "[": "]"}
-_END = r"[\s.?!。？！؟…]*"
 _AROUND = " \t'\"“”‘’«»„`.,;:!?¿¡。？！؟：、"
-_GAP = rf"(?:[\s,]+|(?<=')|(?<={_DENSE}))"
+_GAP = rf"(?:[\s,]+|(?<=')|(?<={DENSE}))"
 _POLITE = rf"\s*(?:(?:<please>){_GAP})*"
-_THANKS = rf"(?:[\s,.!]+|(?<={_DENSE}))(?:<thanks>)[\s.!?。]*$"
+_THANKS = rf"(?:[\s,.!]+|(?<={DENSE}))(?:<thanks>)[\s.!?。]*$"
 _LEAD = rf"\s+(?:(?:<show>){_GAP}(?:(?:<me>){_GAP})?)?(?:(?:<only>){_GAP})?(?:(?:<the>){_GAP})?(?=.*\w)"
 _BEFORE = rf"(?:(?:<the>){_GAP}){{0,2}}(?:(?:<article>){_GAP}(?:(?:<named>|<of>){_GAP})?|(?:<named>){_GAP})?(?=\S)"
-_AFTER = rf"(?:(?:\s*(?:<'s>)\s*|\s+|(?<={_DENSE}))(?:<article>))?(?:\s+(?:<apart>))?$"
+_AFTER = rf"(?:(?:\s*(?:<'s>)\s*|\s+|(?<={DENSE}))(?:<article>))?(?:\s+(?:<apart>))?$"
 _QUOTED = r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|(?<!\w)'[^']*'(?!\w)"
-_JOINING = (rf"\s+(?:<and>)\s+|{_JOINED}", r"\s+(?:<and short>)\s+", r"\s+(?:<and weak>)\s+")
+_JOINING = (rf"\s+(?:<and>)\s+|{JOINED}", r"\s+(?:<and short>)\s+", r"\s+(?:<and weak>)\s+")
 """What stands between the things of a list, the surest first."""
 _ARTICLE = rf"(?!(?:<name>)\b)(?:<the>){_GAP}(?=\S)"
 _COMMAND_WORDS = 3
@@ -79,12 +54,6 @@ _QUESTION = 0.3
 _SLIP = 0.95
 _NEAR = 0.12
 """Readings whose supports are no further apart are a guess between them."""
-_PLAIN = {ord(a): b for a, b in zip("’‘ıłđøŁĐØ", "''ildoldo", strict=True)} | {
-    code: letter
-    for code in range(0xC0, 0x1F00)
-    if (letter := unicodedata.normalize("NFD", chr(code))[0]).isascii() and letter.isalpha()
-}
-"""Letters whose accents do not count."""
 
 
 @dataclass(frozen=True)
@@ -280,91 +249,30 @@ INTENTS = (
     Intent("question", "{query}", (), ()),
 )
 # fmt: on
+
+
+class _Row(NamedTuple):
+    """A phrase of an intent, and whether what asks to be shown something may stand before it."""
+
+    intent: Intent
+    may_follow: bool
+    phrase: Phrase
+
+
+@cache
+def _table() -> list[_Row]:
+    rows = [(intent, text) for intent in INTENTS for text in intent.phrases]
+    return [_Row(intent, text.startswith(_SHOW), Phrase(text.removeprefix(_SHOW))) for intent, text in rows]
+
+
 _SAY = {intent.name: intent.say for intent in INTENTS}
-
-
-def plain(text: str) -> str:
-    """Return a text of the same length without case and Latin accents."""
-    return text.translate(_PLAIN).lower()
-
-
-@cache
-def _vocabulary() -> dict[str, list[str]]:
-    """Return the words that each name stands for, the longest first."""
-    text = (resources.files(__package__) / "vocabulary.txt").read_text("utf-8")
-    lines = [line.split(": ", 1) for line in plain(text).splitlines()[1:]]
-    return {name: sorted(set(words.split("|")), key=len, reverse=True) for name, words in lines}
-
-
-@cache
-def _words(name: str, script: str) -> str:
-    """Return a pattern of the words of a script, or of all, that a name stands for."""
-    letters = re.compile(f"[{_SCRIPTS[script]}]" if script else "")
-    return "|".join(_written(word) for word in _vocabulary()[name] if letters.search(word)) or "(?!)"
-
-
-def _written(text: str) -> str:
-    """Return a text as a pattern; an apostrophe in a word may be missing."""
-    return _APOSTROPHE.sub("'?", text.replace(".", r"\.").replace(" ", r"\s+"))
-
-
-def _filled(pattern: str, script: str = "") -> str:
-    return _WORD.sub(lambda name: _words(name[1], script), pattern)
-
-
-@cache
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(_filled(pattern))
-
-
-def _end_of(pattern: str, text: str) -> int:
-    """Return where what a text begins with ends."""
-    found = _pattern(pattern).match(text)
-    return found.end() if found else 0
-
-
-def compiled(phrase: str, script: str = "latin") -> re.Pattern[str]:
-    """Return a phrase, with the words of a script, as a pattern of a whole plain query with a blank before it."""
-    return re.compile(_sequence(iter(_PARTS.findall(phrase)), script, end="", lead=True) + _END)
-
-
-def _sequence(parts: Iterator[str], script: str, *, end: str, lead: bool) -> str:
-    """Return a pattern of parts up to a bracket; each takes the blank before it along, so that it may be missing."""
-    pattern = ""
-    blank = lead
-    for part in parts:
-        if part == end:
-            break
-        if part.isspace():
-            blank = True
-        elif part == "|":
-            pattern, blank = f"{pattern}|", lead
-        elif part in _CLOSES:
-            inside = _sequence(parts, script, end=_CLOSES[part], lead=blank)
-            pattern, blank = f"{pattern}(?:{inside}){'?' if part == '[' else ''}", False
-        else:
-            pattern, blank = pattern + (_BLANKS[script] if blank else "") + _part(part, script), False
-    return pattern
-
-
-def _part(part: str, script: str) -> str:
-    if _WORD.fullmatch(part):
-        return f"(?:{_filled(part, script)})"
-    return _SLOT.sub(lambda slot: f"(?P<{slot[1]}>{_filled(_SLOTS[slot[2] or slot[1]], script)})", _written(part))
-
-
-@cache
-def _table(script: str) -> list[tuple[Intent, bool, re.Pattern[str]]]:
-    """Return the phrases of the table in a script: its row, and whether what asks to be shown may stand before it."""
-    rows = [(intent, phrase) for intent in INTENTS for phrase in intent.phrases]
-    return [(row, text.startswith(_SHOW), compiled(text.removeprefix(_SHOW), script)) for row, text in rows]
 
 
 def bare(query: str) -> str:
     """Return a query without what is only polite."""
     text = unicodedata.normalize("NFC", query).strip().lstrip("¿¡")
-    text = text[_end_of(_POLITE, plain(text)) :]
-    thanks = _pattern(_THANKS).search(plain(text))
+    text = text[end_of(_POLITE, plain(text)) :]
+    thanks = pattern_of(_THANKS).search(plain(text))
     return (text[: thanks.start()] if thanks else text).strip() or query.strip()
 
 
@@ -382,11 +290,11 @@ def readings(query: str) -> Iterator[Reading]:
 def _respelled(text: str, shortest: int) -> str:
     """Return a text whose first words are those of requests, if they are a letter off."""
     words = text.split()
-    if not words or plain(words[0]) in _vocabulary()["asking"]:
+    if not words or plain(words[0]) in vocabulary()["asking"]:
         return text
     for number, word in enumerate(map(str.lower, words[:_COMMAND_WORDS])):
-        if word.isascii() and word not in _all_words():
-            near = [known for known in _vocabulary()["command"] if _is_slip(word, known, shortest)]
+        if word.isascii() and word not in all_words():
+            near = [known for known in vocabulary()["command"] if _is_slip(word, known, shortest)]
             words[number] = near[0] if near else words[number]
     return " ".join(words)
 
@@ -397,25 +305,21 @@ def _is_slip(word: str, known: str, shortest: int) -> bool:
     return swapped or (len(word) >= shortest and spelling.distance(word, known, 1) <= 1)
 
 
-@cache
-def _all_words() -> frozenset[str]:
-    return frozenset(word for words in _vocabulary().values() for phrase in words for word in phrase.split())
-
-
 def _matching(text: str) -> Iterator[Reading]:
     whole = f" {text}"
-    asked = f" {whole[_end_of(_LEAD, plain(whole)) :]}"
+    asked = f" {whole[end_of(_LEAD, plain(whole)) :]}"
     simple = {written: plain(written) for written in (asked, whole)}
     seen: list[Reading] = []
-    for script in [name for name, letters in _SCRIPTS.items() if re.search(f"[{letters}]", simple[whole])]:
-        for intent, may_follow, pattern in _table(script):
-            for written in simple if may_follow else (whole,):
-                found = pattern.fullmatch(simple[written])
-                for slots in _slots(found, written, intent.names) if found else ():
-                    reading = Reading(intent.name, slots, intent.names, intent.certainty)
-                    if reading not in seen:
-                        seen.append(reading)
-                        yield reading
+    sentence = Sentence(simple[whole])
+    tried = ((row, pattern) for row in _table() for pattern in row.phrase.patterns(sentence))
+    for (intent, may_follow, _), pattern in tried:
+        for written in simple if may_follow else (whole,):
+            found = pattern.fullmatch(simple[written])
+            for slots in _slots(found, written, intent.names) if found else ():
+                reading = Reading(intent.name, slots, intent.names, intent.certainty)
+                if reading not in seen:
+                    seen.append(reading)
+                    yield reading
 
 
 def _slots(found: re.Match[str], text: str, names: str | None) -> Iterator[dict[str, str]]:
@@ -432,8 +336,8 @@ def _slots(found: re.Match[str], text: str, names: str | None) -> Iterator[dict[
 
 def _trimmed(title: str) -> list[str]:
     """Return a title as it is and without such as `the article on` around it, the likelier first."""
-    start = _end_of(_BEFORE, plain(title))
-    after = _pattern(_AFTER).search(plain(title), start + 1)
+    start = end_of(_BEFORE, plain(title))
+    after = pattern_of(_AFTER).search(plain(title), start + 1)
     inside = title[start : after.start() if after else None].strip(_AROUND)
     names = [_without_article(inside), inside, title]
     return list(dict.fromkeys(names if title[:1].islower() else reversed(names)))
@@ -484,7 +388,7 @@ def said(reading: Reading) -> str:
 
 def sides(titles: str, most: int = 5) -> list[str]:
     """Return the things that a list such as `A, B and C` or `A vs. B` names, without quotes and articles."""
-    pieces = _cut(titles, rf"{_COMMA}(?:(?:<and>)\s+)?")
+    pieces = _cut(titles, rf"{COMMA}(?:(?:<and>)\s+)?")
     for joining in _JOINING if len(pieces) == 1 else _JOINING[:-1]:
         names = [name for piece in pieces for name in _cut(piece, joining)]
         if len(names) > len(pieces):
@@ -494,11 +398,11 @@ def sides(titles: str, most: int = 5) -> list[str]:
 
 def _cut(text: str, pattern: str) -> list[str]:
     """Return the pieces of a text between what matches, which is not looked for inside quotes."""
-    cuts = [found for found in _pattern(f"{_QUOTED}|({pattern})").finditer(plain(text)) if found[1]]
+    cuts = [found for found in pattern_of(f"{_QUOTED}|({pattern})").finditer(plain(text)) if found[1]]
     starts, ends = [0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(text)]
     return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _without_article(name: str) -> str:
     name = name.strip()
-    return name[_end_of(_ARTICLE, plain(name)) if name[:1].islower() else 0 :].strip(_AROUND)
+    return name[end_of(_ARTICLE, plain(name)) if name[:1].islower() else 0 :].strip(_AROUND)

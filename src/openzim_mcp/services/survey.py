@@ -6,27 +6,38 @@ from typing import TYPE_CHECKING, Any
 
 from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content.language import language_of
-from openzim_mcp.services import candidates, queries, titles
+from openzim_mcp.services import candidates, paths, queries, titles
 
 if TYPE_CHECKING:
     from openzim_mcp.archive.zim import Archive
 
-_BY_NAME, _BY_SPELLING = 1.0, 0.9
+_BY_NAME, _BY_SPELLING, _BY_LIKENESS = 1.0, 0.9, 0.6
 
 
 @asks_index
-def evidence(archive: Archive, names: list[str]) -> list[float]:
-    """Return how well an archive knows each of some titles: 1 exactly, nearly that by another spelling, 0 not."""
-    return [_known(archive, name) or (_BY_SPELLING if titles.alike(archive, name) else 0.0) for name in names]
+def evidence(archive: Archive, names: list[str], requested: list[str]) -> list[float]:
+    """Return how well an archive knows each of some titles: 1 exactly, nearly that by another spelling, 0 not.
+
+    What was requested may also be a few letters off.
+    """
+    return [_known(archive, name, may_be_off=name in requested) for name in names]
 
 
-def evidence_without_index(archive: Archive, names: list[str]) -> list[float]:
+def _known(archive: Archive, name: str, *, may_be_off: bool) -> float:
+    if _is_exact(archive, name):
+        return _BY_NAME
+    if titles.alike(archive, name):
+        return _BY_SPELLING
+    return _BY_LIKENESS if may_be_off and paths.guess(archive, name).path else 0.0
+
+
+def evidence_without_index(archive: Archive, names: list[str], requested: list[str]) -> list[float]:  # noqa: ARG001
     """Do the same in an archive whose index must not be asked: only exact titles are known."""
-    return [_known(archive, name) for name in names]
+    return [_BY_NAME if _is_exact(archive, name) else 0.0 for name in names]
 
 
-def _known(archive: Archive, name: str) -> float:
-    return _BY_NAME if titles.exact(archive, name, language_of(archive.languages, name).stop_words) else 0.0
+def _is_exact(archive: Archive, name: str) -> bool:
+    return bool(titles.exact(archive, name, language_of(archive.languages, name).stop_words))
 
 
 @asks_index
