@@ -27,10 +27,11 @@ docs: $(READY) ## check that the docs say what is true
 
 check: lint types docs ## all checks but the tests
 
-bench: $(READY) ## measure, side by side with openzim-mcp 3.4.0 from PyPI
+bench: $(READY) ## measure, side by side with other servers from PyPI
 	$(BIN)/python benchmarks/foundation.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/finding.py
+	$(BIN)/python benchmarks/answering.py
 
 handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
 	$(BIN)/python scripts/docs.py
