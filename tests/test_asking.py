@@ -137,6 +137,15 @@ def test_a_briefing_is_structured(one: Wire) -> None:
     assert briefing["archives_searched"] == ["isles_en_all_2026-01.zim"]
 
 
+@pytest.mark.parametrize("budget", [300, "small"])
+def test_a_whole_briefing_stays_within_the_budget(zims: Path, budget: int | str) -> None:
+    with Wire(zims / "built/wiki_real_pub.zim") as wire:
+        shown = say(wire, "history of jazz music", synthesize=True, compact_budget=budget)
+
+    assert json.loads(shown)["citations"]
+    assert tokens.estimate(shown) <= (500 if budget == "small" else budget)
+
+
 def test_a_list_goes_on_from_an_offset(one: Wire) -> None:
     first = say(one, "search for harbour", limit=2)
     second = say(one, "search for harbour", limit=2, offset=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _BRIEFING_BUDGET = 1200
 _OUTLINE = 100
 _SNIPPET = 160
+_NARROWER = 0.95
 _PROMISE = 0.5
 """An archive is read if it promises this share of what the best does."""
 _BATCH = 10
@@ -96,9 +98,16 @@ async def nearest(question: Question, text: str) -> str:
 
 async def briefing(question: Question, query: str) -> Payload:
     """Answer from several sources, with numbered citations."""
-    found, failed = await _found(question, query)
-    pieces = answers.choose(found, *question.budget(_BRIEFING_BUDGET))
-    return answers.briefing(query, pieces, [a.shown for a in question.archives if a.shown not in failed])
+    found, _ = await _found(question, query)
+    asked = [answer["archive"] for answer in found]
+    budget, cost = question.budget(_BRIEFING_BUDGET)
+    room = budget
+    while True:
+        said = answers.briefing(query, answers.choose(found, room, cost), asked)
+        size = cost(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
+        if size <= budget or not said["passages"]:
+            return said
+        room *= _NARROWER * budget / size
 
 
 async def _compared(question: Question, slots: Slots) -> Reply:

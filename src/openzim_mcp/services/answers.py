@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content import tokens
 from openzim_mcp.content.language import Language, by_code, fold, units
+from openzim_mcp.content.text import clean
 from openzim_mcp.services import filters, search
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _GIVEN = 8
 _SHARES = (0.6, 0.25, 0.2, 0.18)
 """How much of the budget each further passage may take."""
 _SOURCE_COST = 8
+_START = 160
 _SMALLEST_SHARE = 0.05
 _DOUBT = 0.2
 """A further passage is given if its score is more than this part of the first's."""
@@ -209,6 +211,11 @@ def source(title: str, section: str, archive: str, address: str) -> str:
     return f"Source: {title}{' › ' if section else ''}{section} — {archive} — {address}"
 
 
+def _start(piece: Piece) -> str:
+    """Return how a passage begins: the whole is in the answer, and a model pays for every word."""
+    return clean(piece.text, _START)
+
+
 def briefing(query: str, pieces: Sequence[Piece], archives: Sequence[str]) -> dict[str, Any]:
     """Return passages of several sources, those of one together, with numbered citations."""
     numbers: dict[str, int] = {}
@@ -221,7 +228,7 @@ def briefing(query: str, pieces: Sequence[Piece], archives: Sequence[str]) -> di
     return {
         "query": query,
         "answer_markdown": text,
-        "passages": [{k: v for k, v in piece.row.items() if k != "uri"} | {"text": piece.text} for piece in ordered],
+        "passages": [{k: v for k, v in piece.row.items() if k != "uri"} | {"text": _start(piece)} for piece in ordered],
         "citations": [{"id": number} | {name: cited[number][name] for name in names} for number in sorted(cited)],
         "archives_searched": list(archives),
         "total_chars": len(text),
