@@ -49,8 +49,9 @@ async def _promising(question: Question, query: str) -> tuple[Question, list[str
     if len(question.archives) == 1:
         return question, []
     surveyed = await question.each(survey.promise, query=query)
-    least = _PROMISE * max((row["promise"] for row in surveyed.values()), default=0.0)
-    archives = [a for a in question.archives if a.name not in surveyed or surveyed[a.name]["promise"] >= least]
+    told = {name: row["promise"] for name, row in surveyed.items() if row["promise"] is not None}
+    least = _PROMISE * max(told.values(), default=0.0)
+    archives = [archive for archive in question.archives if told.get(archive.name, least) >= least]
     known = sorted({word for row in surveyed.values() for word in row["known"]})
     return replace(question, archives=archives), known
 

@@ -42,9 +42,12 @@ def _is_exact(archive: Archive, name: str) -> bool:
 
 @asks_index
 def promise(archive: Archive, query: str) -> dict[str, Any]:
-    """Return how much of a query the best candidate may have, from 0 to 1, and which of the words the archive knows."""
+    """Return how much of a query the best candidate may have, from 0 to 1, and which of the words the archive knows.
+
+    Without an index that cannot be told.
+    """
     if not archive.has_fulltext_index:
-        return {"promise": 1.0, "known": []}
+        return {"promise": None, "known": []}
     wanted = queries.read(archive, query, known=None)
     scored = candidates.find(archive, wanted).scored
     best = max((score for _, score in scored), default=0.0)
