@@ -28,8 +28,14 @@ async def server_report(backend: Backend) -> Payload:
     return {
         "health": _health(backend, listing, reasons),
         "configuration": _configuration(backend),
-        "loaded_archives": [_row(backend, archive, reasons[archive.identity]) for archive in listing.archives],
+        "loaded_archives": _rows(backend, listing, reasons),
     }
+
+
+async def archive_list(backend: Backend) -> list[Payload]:
+    """Return a row for every archive."""
+    listing = await backend.scan()
+    return _rows(backend, listing, await _open_all(backend, listing))
 
 
 async def archive_report(backend: Backend, archive: ArchiveFile, listener: Listener | None) -> Payload:
@@ -63,7 +69,7 @@ async def archive_report(backend: Backend, archive: ArchiveFile, listener: Liste
         "uuid": condition.get("uuid"),
         "is_multipart": condition.get("is_multipart"),
         "size": archive.size,
-        "modified": _time(archive.modified),
+        "modified": time_of(archive.modified),
         "problems": [p for p in (problem, index_problem) if p],
         "quarantine": [
             {"scope": incident.scope, "reason": incident.reason}
@@ -177,12 +183,16 @@ def _configuration(backend: Backend) -> Payload:
     }
 
 
+def _rows(backend: Backend, listing: Listing, reasons: dict[Identity, str | None]) -> list[Payload]:
+    return [_row(backend, archive, reasons[archive.identity]) for archive in listing.archives]
+
+
 def _row(backend: Backend, archive: ArchiveFile, reason: str | None) -> dict[str, Any]:
     row = {
         "name": archive.shown,
         "path": archive.redacted,
         "size": archive.size,
-        "modified": _time(archive.modified),
+        "modified": time_of(archive.modified),
         "status": "unusable" if reason else "ok",
     }
     index = backend.engine.quarantine.of(archive).get("index")
@@ -191,5 +201,6 @@ def _row(backend: Backend, archive: ArchiveFile, reason: str | None) -> dict[str
     return row | {"reason": reason} if reason else row
 
 
-def _time(seconds: float) -> str:
+def time_of(seconds: float) -> str:
+    """Return a time of the file system as results show it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
