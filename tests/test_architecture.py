@@ -26,8 +26,14 @@ LAYERS = [
 ]
 OWNERS = {
     "libzim": {"archive/zim.py"},
-    "mcp": {"server.py", "protocol/border.py", "protocol/resources.py", "protocol/tools.py"},
-    "mcp_types": {"server.py", "protocol/border.py", "protocol/resources.py", "protocol/tools.py"},
+    "mcp": {"server.py", "protocol/border.py", "protocol/prompts.py", "protocol/resources.py", "protocol/tools.py"},
+    "mcp_types": {
+        "server.py",
+        "protocol/border.py",
+        "protocol/prompts.py",
+        "protocol/resources.py",
+        "protocol/tools.py",
+    },
     "pydantic": {
         "config.py",
         "protocol/arguments.py",

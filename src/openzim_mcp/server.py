@@ -17,6 +17,7 @@ from openzim_mcp import __version__, config
 from openzim_mcp.protocol import tools
 from openzim_mcp.protocol.backend import Backend
 from openzim_mcp.protocol.border import guarded
+from openzim_mcp.protocol.prompts import Prompts
 from openzim_mcp.protocol.resources import Resources
 from openzim_mcp.protocol.stdio import StdinLines
 from openzim_mcp.services.library import Library
@@ -49,6 +50,7 @@ def build(backend: Backend) -> Server[Any]:
     offered = [tool.to_wire() for tool in tools.offered(settings.tool_mode)]
     schemas = {tool.name: tool.input_schema for tool in offered}
     resources = Resources(backend)
+    prompts = Prompts(settings)
     changing = CacheHint(ttl_ms=settings.watch_interval_seconds * 1000)
 
     async def list_tools(
@@ -69,6 +71,7 @@ def build(backend: Backend) -> Server[Any]:
         cache_hints={
             "server/discover": _STATIC,
             "tools/list": _STATIC,
+            "prompts/list": _STATIC,
             "resources/templates/list": _STATIC,
             "resources/list": changing,
             "resources/read": changing,
@@ -79,6 +82,8 @@ def build(backend: Backend) -> Server[Any]:
         on_list_resources=guarded(resources.list_resources),
         on_list_resource_templates=resources.list_templates,
         on_read_resource=guarded(resources.read_resource),
+        on_list_prompts=prompts.list_prompts,
+        on_get_prompt=guarded(prompts.get_prompt),
     )
 
 
