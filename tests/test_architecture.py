@@ -24,16 +24,11 @@ LAYERS = [
     {"bucket", "errors"},
     {"__init__"},
 ]
+_SDK_USERS = {f"protocol/{name}.py" for name in ("border", "completions", "prompts", "resources", "tools")}
 OWNERS = {
     "libzim": {"archive/zim.py"},
-    "mcp": {"server.py", "protocol/border.py", "protocol/prompts.py", "protocol/resources.py", "protocol/tools.py"},
-    "mcp_types": {
-        "server.py",
-        "protocol/border.py",
-        "protocol/prompts.py",
-        "protocol/resources.py",
-        "protocol/tools.py",
-    },
+    "mcp": {"server.py", *_SDK_USERS},
+    "mcp_types": {"server.py", *_SDK_USERS},
     "pydantic": {
         "config.py",
         "protocol/arguments.py",

@@ -17,6 +17,7 @@ from openzim_mcp import __version__, config
 from openzim_mcp.protocol import tools
 from openzim_mcp.protocol.backend import Backend
 from openzim_mcp.protocol.border import guarded
+from openzim_mcp.protocol.completions import Completions
 from openzim_mcp.protocol.prompts import Prompts
 from openzim_mcp.protocol.resources import Resources
 from openzim_mcp.protocol.stdio import StdinLines
@@ -84,6 +85,7 @@ def build(backend: Backend) -> Server[Any]:
         on_read_resource=guarded(resources.read_resource),
         on_list_prompts=prompts.list_prompts,
         on_get_prompt=guarded(prompts.get_prompt),
+        on_completion=guarded(Completions(backend).complete),
     )
 
 

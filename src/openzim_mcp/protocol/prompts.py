@@ -142,7 +142,7 @@ PROMPTS = (
                 ),
             ),
         },
-        "Answer with (a) a paragraph that sums it up, (b) the list of its sections, (c) the 5 to 10 most relevant links.",
+        "Answer with (a) a paragraph that sums it up, (b) its sections, (c) the 5 to 10 most relevant links.",
     ),
     Prompt(
         "explore",
@@ -170,7 +170,7 @@ PROMPTS = (
                 ),
             ),
         },
-        "Say briefly what the archive is, what it covers, how large and recent it is, and what a typical entry is like.",
+        "Say briefly what the archive is, what it covers, how large and recent it is, and what its entries are like.",
     ),
 )
 
