@@ -24,7 +24,9 @@ LAYERS = [
     {"bucket", "errors"},
     {"__init__"},
 ]
-_SDK_USERS = {f"protocol/{name}.py" for name in ("border", "completions", "prompts", "resources", "tools")}
+_SDK_USERS = {
+    f"protocol/{name}.py" for name in ("border", "completions", "prompts", "resources", "subscriptions", "tools")
+}
 OWNERS = {
     "libzim": {"archive/zim.py"},
     "mcp": {"server.py", *_SDK_USERS},
@@ -52,6 +54,8 @@ OWNERS = {
         "protocol/resources.py",
         "protocol/retrieval.py",
         "protocol/stdio.py",
+        "protocol/subscriptions.py",
+        "protocol/watcher.py",
     },
 }
 

@@ -243,7 +243,9 @@ def test_an_unplugged_directory_is_reported_and_comes_back(shelf: Path) -> None:
 
     assert unplugged.archives == ()
     assert unplugged.directories_accessible == 0
-    assert unplugged.refused[0] == Refusal("zims", "directory cannot be read: No such file or directory")
+    assert unplugged.refused[0] == Refusal(
+        "zims", "directory cannot be read: No such file or directory", is_directory=True
+    )
     assert back.directories_accessible == 2
     assert len(back.archives) == 6
 

@@ -21,10 +21,12 @@ from openzim_mcp.protocol.completions import Completions
 from openzim_mcp.protocol.prompts import Prompts
 from openzim_mcp.protocol.resources import Resources
 from openzim_mcp.protocol.stdio import StdinLines
+from openzim_mcp.protocol.subscriptions import Subscriptions
+from openzim_mcp.protocol.watcher import watch
 from openzim_mcp.services.library import Library
 
 if TYPE_CHECKING:
-    from mcp.server import ServerRequestContext
+    from mcp.server import NotificationOptions, ServerRequestContext
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,31 @@ def handbook() -> str:
     return str(importlib.resources.files("openzim_mcp").joinpath("data", "handbook.zim"))
 
 
-def build(backend: Backend) -> Server[Any]:
+class _Server(Server[Any]):
+    """A server that advertises what it does: the list of resources changes, tools and prompts never do."""
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        told = super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
+        )
+        subscribe = told.resources.subscribe if told.resources else False
+        return told.model_copy(
+            update={
+                "tools": types.ToolsCapability(list_changed=False),
+                "prompts": types.PromptsCapability(list_changed=False),
+                "resources": types.ResourcesCapability(subscribe=subscribe, list_changed=True),
+            }
+        )
+
+
+def build(backend: Backend, subscriptions: Subscriptions) -> Server[Any]:
     """Return a server with the whole surface registered."""
     settings = backend.settings
     offered = [tool.to_wire() for tool in tools.offered(settings.tool_mode)]
@@ -64,7 +90,7 @@ def build(backend: Backend) -> Server[Any]:
     ) -> types.CallToolResult:
         return await tools.call_tool(backend, context, params)
 
-    return Server(
+    server = _Server(
         settings.server_name,
         version=__version__,
         title=_TITLE,
@@ -86,7 +112,12 @@ def build(backend: Backend) -> Server[Any]:
         on_list_prompts=prompts.list_prompts,
         on_get_prompt=guarded(prompts.get_prompt),
         on_completion=guarded(Completions(backend).complete),
+        on_subscribe_resource=guarded(subscriptions.subscribe),
+        on_unsubscribe_resource=guarded(subscriptions.unsubscribe),
+        on_subscriptions_listen=guarded(subscriptions.listen),
     )
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.serve)
+    return server
 
 
 def serve(settings: config.Settings) -> int:
@@ -106,7 +137,10 @@ async def _serve_stdio(settings: config.Settings) -> None:
     async with Backend.running(settings, library, workers) as backend, anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
         tasks.start_soon(_announce, backend)
-        server = build(backend)
+        subscriptions = Subscriptions()
+        if settings.subscriptions_enabled:
+            tasks.start_soon(watch, backend, subscriptions)
+        server = build(backend, subscriptions)
         lines = cast("anyio.AsyncFile[str]", StdinLines())
         async with stdio_server(stdin=lines) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())

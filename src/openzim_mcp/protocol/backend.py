@@ -98,7 +98,7 @@ class Backend:
 
     async def scan(self) -> Listing:
         """Return all archives that are there now."""
-        return await to_thread.run_sync(self.library.scan)
+        return await to_thread.run_sync(self.library.scan, abandon_on_cancel=True)
 
     async def run(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
         """Run a service function on an archive in a worker."""

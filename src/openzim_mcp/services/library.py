@@ -37,6 +37,7 @@ class Refusal:
 
     name: str
     reason: str
+    is_directory: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,9 @@ class _Scan:
             for root in self.roots
         )
 
-    def refuse(self, path: str, reason: str) -> None:
+    def refuse(self, path: str, reason: str, *, is_directory: bool = False) -> None:
         """Report something that is not served, by its bare name."""
-        self.refused.append(Refusal(clean(os.path.basename(path), 200), reason))
+        self.refused.append(Refusal(clean(os.path.basename(path), 200), reason, is_directory))
 
     def walk(self, directory: str, depth: int = 0) -> None:
         """Collect the archives of a directory and those below it."""
@@ -81,7 +82,7 @@ class _Scan:
                 children = sorted(entries, key=lambda entry: entry.name)
             status = os.stat(directory)
         except OSError as error:
-            self.refuse(directory, f"directory cannot be read: {error.strerror}")
+            self.refuse(directory, f"directory cannot be read: {error.strerror}", is_directory=True)
             return
         self.accessible += depth == 0
         if (status.st_dev, status.st_ino) in self._seen:
@@ -241,10 +242,14 @@ def _choose(archives: Sequence[ArchiveFile], reference: str | None) -> ArchiveFi
         found = next(filter(wanted, archives), None)
         if found:
             return found
-    editions = [
-        a for a in archives if (dated := _DATED.fullmatch(a.name)) and dated["base"].casefold() == name.casefold()
-    ]
-    return max(editions, key=lambda a: a.name, default=None)
+    newest = newest_editions(a.name for a in archives).get(name.casefold())
+    return next((a for a in archives if a.name == newest), None)
+
+
+def newest_editions(names: Iterable[str]) -> dict[str, str]:
+    """Return the newest of the names that differ only by their date, by the name without it, in lower case."""
+    dated = (match for name in sorted(names) if (match := _DATED.fullmatch(name)))
+    return {match["base"].casefold(): match.string for match in dated}
 
 
 def _not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors.ArchiveNotFound:
