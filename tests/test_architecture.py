@@ -25,7 +25,8 @@ LAYERS = [
     {"__init__"},
 ]
 _SDK_USERS = {
-    f"protocol/{name}.py" for name in ("border", "completions", "prompts", "resources", "subscriptions", "tools")
+    f"protocol/{name}.py"
+    for name in ("border", "completions", "frames", "prompts", "resources", "subscriptions", "tools")
 }
 OWNERS = {
     "libzim": {"archive/zim.py"},
@@ -36,6 +37,7 @@ OWNERS = {
         "protocol/arguments.py",
         "protocol/asking.py",
         "protocol/finding.py",
+        "protocol/frames.py",
         "protocol/retrieval.py",
         "protocol/tools.py",
     },
@@ -50,6 +52,7 @@ OWNERS = {
         "protocol/asking.py",
         "protocol/backend.py",
         "protocol/finding.py",
+        "protocol/frames.py",
         "protocol/health.py",
         "protocol/resources.py",
         "protocol/retrieval.py",

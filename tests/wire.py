@@ -124,10 +124,17 @@ class Wire:
         assert self.process.stderr is not None
         self._log.extend(self.process.stderr)
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Any) -> None:
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, raw: bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.write(raw)
         self.process.stdin.flush()
+
+    def line(self, seconds: float = 20) -> Any:
+        """Return the next message, whatever it is."""
+        return json.loads(self._lines.get(timeout=seconds))
 
     def notify(self, method: str, **params: Any) -> None:
         self.send({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
