@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from mcp import Client, StdioServerParameters
 
 from openzim_mcp.protocol import tools
 from openzim_mcp.services import paging
-from wire import Wire, environment
+from wire import MODERN, Wire, environment, is_alive
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "tools.json"
 Open = Callable[..., Wire]
@@ -192,6 +195,43 @@ def test_sixty_four_calls_at_once_are_all_answered(open_server: Open, zims: Path
     ]
 
     assert [server.finish_call(number)["offset"] for number in numbers] == list(range(64))
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
+@pytest.mark.parametrize("revision", ["2025-06-18", MODERN])
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "zim_browse", "arguments": {"namespace": "C"}}),
+        ("tools/call", {"name": "zim_query", "arguments": {"query": "where is Ravenport?"}}),
+        ("resources/read", {"uri": "zim://towns_en_all_2026-01/entry/Ravenport"}),
+    ],
+)
+def test_a_cancelled_call_stops_its_worker_and_closes_nothing(
+    town_zim: Path, revision: str, method: str, params: dict[str, object]
+) -> None:
+    with Wire("--mode", "advanced", town_zim, CACHE__ENABLED="false").speaking(revision) as wire:
+        wire.call("zim_metadata")
+        workers = wire.workers
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        number = wire.start(method, params)
+        time.sleep(0.5)
+        assert all(map(is_alive, workers))
+
+        wire.notify("notifications/cancelled", requestId=number, reason="not needed")
+
+        assert wait_until(lambda: not any(map(is_alive, workers)))
+        assert wire.call("zim_metadata")["metadata"]["Title"] == "Test"
+        assert wire.call("zim_health", zim_file_path=town_zim.stem)["quarantine"] == []
+        assert number not in wire._answers
 
 
 if __name__ == "__main__":

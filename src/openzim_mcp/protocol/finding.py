@@ -10,12 +10,14 @@ from pydantic import Field, model_validator
 
 from openzim_mcp import errors
 from openzim_mcp.protocol.arguments import ArchiveArguments, check_start
+from openzim_mcp.protocol.progress import Tally
 from openzim_mcp.services import paging, queries, search, titles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openzim_mcp.archive.file import ArchiveFile
+    from openzim_mcp.archive.verify import Listener
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
@@ -66,7 +68,7 @@ async def zim_search(call: Call, given: SearchArguments) -> Payload:
     """Find what a call asks for."""
     queries.text_of(given.query or "")
     if given.cross_file:
-        return await _everywhere(call.backend, given)
+        return await _everywhere(call.backend, given, call.listener)
     archive = await call.backend.find(given.zim_file_path)
     limit = given.limit or call.backend.settings.content.default_search_limit
     return await _one(call.backend, archive, _request(given, limit), given.offset, given.cursor)
@@ -93,7 +95,7 @@ async def _one(backend: Backend, archive: ArchiveFile, request: Payload, offset:
         return await backend.ask(search.fulltext_without_index, archive, **page)
 
 
-async def _everywhere(backend: Backend, given: SearchArguments) -> Payload:
+async def _everywhere(backend: Backend, given: SearchArguments, listener: Listener | None) -> Payload:
     """Search every archive at once and put the results in one order."""
     archives = (await backend.scan()).archives
     backend.limiter.charge(_OPERATIONS[given.mode], len(archives))
@@ -107,7 +109,7 @@ async def _everywhere(backend: Backend, given: SearchArguments) -> Payload:
             hint="Search one archive (zim_file_path) to go deeper.",
         )
     stop = min(start + limit, _DEEPEST)
-    answers = await _ask_all(backend, archives, request | {"limit": stop})
+    answers = await _ask_all(backend, archives, request | {"limit": stop}, Tally(listener, len(archives)))
     searched = [answer for answer in answers if "error" not in answer]
     done = stop >= min(_DEEPEST, sum(answer["total"] for answer in searched))
     of_each = limit if given.limit else min(limit, _OF_EACH)
@@ -130,7 +132,7 @@ def _state(archives: Sequence[ArchiveFile]) -> str:
     return hashlib.sha256(names.encode()).hexdigest()[:16]
 
 
-async def _ask_all(backend: Backend, archives: Sequence[ArchiveFile], request: Payload) -> list[Payload]:
+async def _ask_all(backend: Backend, archives: Sequence[ArchiveFile], request: Payload, tally: Tally) -> list[Payload]:
     """Return the first results of every archive; one that fails or is late says so."""
     answers: list[Payload] = [
         {"archive": archive.shown, "error": "It did not answer before the deadline."} for archive in archives
@@ -142,6 +144,7 @@ async def _ask_all(backend: Backend, archives: Sequence[ArchiveFile], request: P
             answers[number] = found | {"archive": archive.shown}
         except errors.OpenZimMcpError as error:
             answers[number] = {"archive": archive.shown, "error": error.message}
+        await tally.step()
 
     with anyio.move_on_after(backend.settings.worker.deadline_seconds):
         async with anyio.create_task_group() as tasks:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from openzim_mcp import errors
+from openzim_mcp.protocol.progress import Tally
 from openzim_mcp.services import health
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 _REDACTED = "[REDACTED]"
 
 
-async def server_report(backend: Backend) -> Payload:
+async def server_report(backend: Backend, listener: Listener | None = None) -> Payload:
     """Return health, configuration and archives of the server."""
     listing = await backend.scan()
-    reasons = await _open_all(backend, listing)
+    reasons = await _open_all(backend, listing, listener)
     return {
         "health": _health(backend, listing, reasons),
         "configuration": _configuration(backend),
@@ -98,7 +99,7 @@ def _indexes_answer(condition: Payload, index_problem: str | None) -> bool | Non
     return index_problem is None if has_index else None
 
 
-async def _open_all(backend: Backend, listing: Listing) -> dict[Identity, str | None]:
+async def _open_all(backend: Backend, listing: Listing, listener: Listener | None = None) -> dict[Identity, str | None]:
     """Return why each archive cannot be read, or None where it can; each state of a file is tried once."""
     present = {archive.identity for archive in listing.archives}
     reasons = backend.opened = {i: reason for i, reason in backend.opened.items() if i in present}
@@ -111,14 +112,19 @@ async def _open_all(backend: Backend, listing: Listing) -> dict[Identity, str | 
             passing[archive.identity] = error.message
         except errors.OpenZimMcpArchiveError as error:
             reasons[archive.identity] = error.message
+        await tally.step()
 
-    passing: dict[Identity, str | None] = {}
+    passing: dict[Identity, str | None] = {a.identity: a.problem for a in listing.archives if a.problem}
+    untried = [
+        archive
+        for archive in listing.archives
+        if archive.identity not in passing
+        and (archive.identity not in reasons or backend.engine.quarantine.of(archive))
+    ]
+    tally = Tally(listener, len(untried))
     async with anyio.create_task_group() as tasks:
-        for archive in listing.archives:
-            if archive.problem:
-                passing[archive.identity] = archive.problem
-            elif archive.identity not in reasons or backend.engine.quarantine.of(archive):
-                tasks.start_soon(try_one, archive)
+        for archive in untried:
+            tasks.start_soon(try_one, archive)
     return reasons | passing
 
 

@@ -164,7 +164,7 @@ async def _zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
 
 async def _zim_health(call: Call, given: HealthArguments) -> Payload:
     if given.zim_file_path is None:
-        return await health.server_report(call.backend)
+        return await health.server_report(call.backend, call.listener)
     archive = await call.backend.find(given.zim_file_path)
     return await health.archive_report(call.backend, archive, call.listener)
 
