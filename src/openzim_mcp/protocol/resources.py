@@ -36,6 +36,15 @@ _ICON_BYTES = 96 << 10
 _ENTRY_FRESH_MS = 60_000
 _SIZES = ("bytes", "KB", "MB", "GB", "TB")
 
+FILES = types.Resource(
+    uri=addresses.FILES,
+    name="files",
+    title="All archives",
+    description="Every archive in the served directories: name, size, date, and whether it can be read.",
+    mime_type=_JSON,
+    annotations=types.Annotations(audience=["user", "assistant"], priority=0.8),
+)
+
 TEMPLATES = (
     types.ResourceTemplate(
         uri_template=addresses.ARCHIVE,
@@ -79,7 +88,7 @@ class Resources:
         await self._learn(page, archives)
         with_icons = context.protocol_version >= _ICONS_SINCE
         return types.ListResourcesResult(
-            resources=[*([_FILES] if after is None else []), *self._described(page, with_icons=with_icons)],
+            resources=[*([FILES] if after is None else []), *self._described(page, with_icons=with_icons)],
             next_cursor=paging.encode(_LIST, "", 0, {"after": page[-1].name}) if more else None,
         )
 
@@ -164,16 +173,6 @@ class Resources:
             room -= len(icon)
             described.append(_resource(archive, label, icon if room >= 0 else ""))
         return described
-
-
-_FILES = types.Resource(
-    uri=addresses.FILES,
-    name="files",
-    title="All archives",
-    description="Every archive in the served directories: name, size, date, and whether it can be read.",
-    mime_type=_JSON,
-    annotations=types.Annotations(audience=["user", "assistant"], priority=0.8),
-)
 
 
 def _resource(archive: ArchiveFile, label: Payload, icon: str) -> types.Resource:
