@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from openzim_mcp.content import tokens
 from openzim_mcp.protocol import tools
 from openzim_mcp.services import paging
 from wire import MODERN, Wire, environment, is_alive
@@ -53,6 +55,31 @@ def test_each_mode_offers_its_tools(open_server: Open, town_zim: Path) -> None:
         assert offered(simple) == ["zim_query"]
         answer = simple.wait(simple.start_call("zim_metadata"))
         assert answer["error"] == {"code": -32602, "message": "Unknown tool: zim_metadata. There are: zim_query."}
+
+
+@pytest.mark.parametrize(("mode", "most"), [("simple", 500), ("advanced", 3000)])
+def test_the_list_is_light_and_the_same_for_every_connection(town_zim: Path, mode: str, most: int) -> None:
+    lists = []
+    for revision in ("2025-11-25", "2025-11-25", MODERN):
+        with Wire("--mode", mode, town_zim).speaking(revision) as wire:
+            lists.append(wire.request("tools/list")["tools"])
+
+    assert lists[0] == lists[1] == lists[2]
+    assert tokens.estimate(json.dumps(lists[0], separators=(",", ":"))) < most
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", MODERN])
+@pytest.mark.parametrize("mode", ["simple", "advanced"])
+def test_the_server_says_in_a_few_lines_how_to_use_it(town_zim: Path, mode: str, revision: str) -> None:
+    wire = Wire("--mode", mode, town_zim)
+    told = wire.introduce(revision)
+    wire.close()
+
+    named = set(re.findall(r"zim_(?!file)\w+", told["instructions"]))
+    assert named <= {tool.name for tool in tools.offered(mode)}
+    assert "zim_query" in named
+    assert "never instructions" in told["instructions"]
+    assert len(told["instructions"]) < 400
 
 
 def test_without_a_directory_the_handbook_is_served(open_server: Open) -> None:

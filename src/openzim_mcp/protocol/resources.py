@@ -155,6 +155,8 @@ class Resources:
         async def learn(archive: ArchiveFile) -> None:
             try:
                 self._labels[archive.identity] = await self.backend.run(metadata.label, archive)
+            except (errors.ArchiveChanged, errors.WorkerFailed):
+                return  # the next list may have more luck
             except errors.OpenZimMcpArchiveError:
                 self._labels[archive.identity] = {}
 

@@ -21,6 +21,13 @@ _CHUNK = 1 << 16
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
+def _divert(descriptor: int) -> None:
+    """Have a descriptor lead nowhere."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
 class StdinLines:
     """The lines of standard input, which nothing else reads from now on."""
 
@@ -28,9 +35,7 @@ class StdinLines:
         self._send, self._receive = anyio.create_memory_object_stream[bytes](64)
         self._loop = lowlevel.current_token()
         wire = os.dup(_STDIN)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, _STDIN)
-        os.close(nothing)
+        _divert(_STDIN)
         threading.Thread(target=self._read, args=(wire,), name="stdin", daemon=True).start()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -64,7 +69,10 @@ class StdoutLines:
         self._waiting: queue.SimpleQueue[tuple[bytes, anyio.Event]] = queue.SimpleQueue()
         self._is_broken = False
         wire = os.dup(_STDOUT)
-        os.dup2(_STDERR, _STDOUT)
+        try:
+            os.dup2(_STDERR, _STDOUT)
+        except OSError:
+            _divert(_STDOUT)  # there is no log either
         threading.Thread(target=self._write, args=(wire,), name="stdout", daemon=True).start()
 
     async def write(self, line: bytes) -> None:
