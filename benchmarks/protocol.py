@@ -51,7 +51,7 @@ def watching(count: int, seconds: int) -> str:
             f"{THIS}, every 5 s": ([*OURS, str(folder)], {}),
             f"{THIS}, every second": ([*OURS, str(folder)], {"WATCH_INTERVAL_SECONDS": "1"}),
             f"{THIS}, switched off": ([*OURS, str(folder)], {"SUBSCRIPTIONS_ENABLED": "false"}),
-            f"{PEER}, every 5 s": ([*peer_command(), str(folder)], {}),
+            f"{PEER}, which does not watch over stdio": ([*peer_command(), str(folder)], {}),
         }
         for name, (command, settings) in states.items():
             idle = Server.start(command, **settings)
