@@ -32,6 +32,7 @@ bench: $(READY) ## measure, side by side with other servers from PyPI
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/finding.py
 	$(BIN)/python benchmarks/answering.py
+	$(BIN)/python benchmarks/protocol.py
 
 handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
 	$(BIN)/python scripts/docs.py

@@ -15,7 +15,7 @@ import anyio
 from mcp import Client, StdioServerParameters
 
 from openzim_mcp import cli, config, errors
-from openzim_mcp.protocol import limits, tools
+from openzim_mcp.protocol import limits, prompts, resources, tools
 from openzim_mcp.protocol.arguments import schema
 from openzim_mcp.services import intents
 
@@ -131,6 +131,27 @@ def demo() -> str:
     return f"```\n{anyio.run(ask)}\n```\n"
 
 
+def resource_list() -> str:
+    """Return a row for each kind of resource."""
+    listed = [[f"`{resources.FILES.uri}`", str(resources.FILES.description)]]
+    templates = [[f"`{row.uri_template}`", str(row.description)] for row in resources.TEMPLATES]
+    return _table(["URI", "what it is"], listed + templates)
+
+
+def prompt_list() -> str:
+    """Return a row for each prompt, with the calls that it makes."""
+    rows = [
+        [
+            f"`/{prompt.name}`",
+            ", ".join(f"`{name}`" for name in prompt.arguments),
+            prompt.description,
+            " → ".join(f"`{step.tool}`" for step in prompt.steps["advanced"]),
+        ]
+        for prompt in prompts.PROMPTS
+    ]
+    return _table(["prompt", "takes", "what it does", "calls in advanced mode"], rows)
+
+
 def costs() -> str:
     """Return what each operation costs."""
     return _table(["operation", "tokens"], [[f"`{name}`", str(cost)] for name, cost in limits.COSTS.items()])
@@ -139,6 +160,8 @@ def costs() -> str:
 GENERATED = {
     "costs": costs,
     "demo": demo,
+    "prompts": prompt_list,
+    "resources": resource_list,
     "settings": settings,
     "tools": tool_list,
     "arguments": arguments,

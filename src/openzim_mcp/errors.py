@@ -9,6 +9,7 @@ OpenZimMcpError
 │   ├── InvalidPathCombination     a call that asks for several things at once, or for none
 │   ├── NamespaceNotFound          the archive has no such namespace or folder
 │   ├── OutOfRange                 an offset beyond the end
+│   ├── ResourceNotFound           no resource has this URI
 │   └── SectionNotFound            the article has no such section
 ├── OpenZimMcpArchiveError         an archive cannot be read
 │   ├── ArchiveUnusable            the file is not a sound, complete ZIM file
@@ -89,6 +90,12 @@ class OutOfRange(OpenZimMcpValidationError):
     """The offset lies beyond the end of the text."""
 
     operation = "offset_out_of_range"
+
+
+class ResourceNotFound(OpenZimMcpValidationError):
+    """No resource has this URI."""
+
+    operation = "resource_not_found"
 
 
 class SectionNotFound(OpenZimMcpValidationError):

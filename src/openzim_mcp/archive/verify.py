@@ -23,7 +23,7 @@ _LOOK_SECONDS = 0.5
 
 
 class _Stopped(Exception):
-    """The server ends; the thread that meets this is no longer waited for."""
+    """The server ends, or nobody wants to know any more."""
 
 
 @dataclass
@@ -38,6 +38,8 @@ class Verification:
     valid: bool | None = None
     problem: str | None = None
     done: bool = False
+    waiting: int = 0
+    is_abandoned: bool = False
     finished: anyio.Event = field(default_factory=anyio.Event)
 
     @property
@@ -71,30 +73,47 @@ class Verifier:
         return known.valid if known else None
 
     async def verify(self, archive: ArchiveFile, patience: float, listener: Listener | None = None) -> Verification:
-        """Return the verification, done if it takes less than `patience` seconds; otherwise it goes on by itself."""
+        """Return the verification, done if it takes less than `patience` seconds; otherwise it goes on by itself.
+
+        It stops when the last one who waits for it is cancelled.
+        """
         run = self._known.get(archive.identity)
         if run is None:
             assert self._tasks is not None, "verify() needs running()"
             run = self._known[archive.identity] = Verification(bytes_total=archive.size)
             self._tasks.start_soon(self._verify, archive, run)
-        with anyio.move_on_after(patience):
-            while not run.done:
-                if listener:
-                    await listener(run.bytes_done, run.bytes_total)
-                with anyio.move_on_after(_LOOK_SECONDS):
-                    await run.finished.wait()
+        run.waiting += 1
+        try:
+            with anyio.move_on_after(patience):
+                await self._follow(run, listener)
+        except anyio.get_cancelled_exc_class():
+            if run.waiting == 1 and not run.done:
+                run.is_abandoned = True
+                self._known.pop(archive.identity, None)
+            raise
+        finally:
+            run.waiting -= 1
         return run
+
+    async def _follow(self, run: Verification, listener: Listener | None) -> None:
+        while not run.done:
+            if listener:
+                await listener(run.bytes_done, run.bytes_total)
+            with anyio.move_on_after(_LOOK_SECONDS):
+                await run.finished.wait()
 
     async def _verify(self, archive: ArchiveFile, run: Verification) -> None:
         def report(done: int, total: int) -> None:
             run.bytes_done, run.bytes_total = done, total
-            if self._stop.is_set():
+            if run.is_abandoned or self._stop.is_set():
                 raise _Stopped
 
         try:
             run.valid = await to_thread.run_sync(
                 checksum_matches, archive.parts, report, limiter=self._one_at_a_time, abandon_on_cancel=True
             )
+        except _Stopped:
+            run.problem = "no longer waited for"
         except NotAZim:
             run.valid = False
         except OSError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import weakref
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
-from cachetools import LRUCache, TTLCache
+from cachetools import TTLCache
 
 from openzim_mcp import errors
 from openzim_mcp.archive.engine import Engine
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 Payload = dict[str, Any]
 _SCAN_SHARE = 0.6
-_CONNECTIONS = 256
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,19 @@ class Places:
     """Where the last answer to each connection goes on, so that a client can ask for "the next page"."""
 
     def __init__(self) -> None:
-        self._kept: LRUCache[int, tuple[object, Any]] = LRUCache(_CONNECTIONS)
+        self._kept: dict[int, Any] = {}
 
     def of(self, connection: object) -> Any:
         """Return what continues the last answer."""
-        return self._kept.get(id(connection), (None, None))[1]
+        return self._kept.get(id(connection))
 
     def keep(self, connection: object, rest: Any) -> None:
-        """Note what continues an answer; the connection is kept along, so that its id stays its own."""
-        self._kept[id(connection)] = (connection, rest)
+        """Note what continues an answer, for as long as the connection lasts."""
+        if connection is None:
+            return
+        if id(connection) not in self._kept:
+            weakref.finalize(connection, self._kept.pop, id(connection), None).atexit = False
+        self._kept[id(connection)] = rest
 
 
 @dataclass
@@ -117,7 +121,7 @@ class Backend:
 
     async def scan(self) -> Listing:
         """Return all archives that are there now."""
-        return await to_thread.run_sync(self.library.scan)
+        return await to_thread.run_sync(self.library.scan, abandon_on_cancel=True)
 
     async def run(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
         """Run a service function on an archive in a worker."""

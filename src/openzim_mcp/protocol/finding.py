@@ -9,12 +9,14 @@ from pydantic import Field, model_validator
 
 from openzim_mcp import errors
 from openzim_mcp.protocol.arguments import ArchiveArguments, check_start
+from openzim_mcp.protocol.progress import Tally
 from openzim_mcp.services import paging, queries, search, titles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openzim_mcp.archive.file import ArchiveFile
+    from openzim_mcp.archive.verify import Listener
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
@@ -65,7 +67,7 @@ async def zim_search(call: Call, given: SearchArguments) -> Payload:
     """Find what a call asks for."""
     queries.text_of(given.query or "")
     if given.cross_file:
-        return await _all_archives(call.backend, given)
+        return await _all_archives(call.backend, given, call.listener)
     archive = await call.backend.find(given.zim_file_path)
     limit = given.limit or call.backend.settings.content.default_search_limit
     return await _one(call.backend, archive, _request(given, limit), given.offset, given.cursor)
@@ -94,7 +96,7 @@ async def _one(
     return await backend.ask(search.fulltext, archive, without_index=search.fulltext_without_index, **page)
 
 
-async def _all_archives(backend: Backend, given: SearchArguments) -> Payload:
+async def _all_archives(backend: Backend, given: SearchArguments, listener: Listener | None) -> Payload:
     """Search every archive at once and put the results in one order."""
     archives = (await backend.scan()).archives
     backend.limiter.charge(_OPERATIONS[given.mode], len(archives))
@@ -108,7 +110,7 @@ async def _all_archives(backend: Backend, given: SearchArguments) -> Payload:
             hint="Search one archive (zim_file_path) to go deeper.",
         )
     stop = min(start + limit, _DEEPEST)
-    answers = await everywhere(backend, archives, request | {"limit": stop})
+    answers = await everywhere(backend, archives, request | {"limit": stop}, listener=listener)
     searched = [answer for answer in answers if "error" not in answer]
     done = stop >= min(_DEEPEST, sum(answer["total"] for answer in searched))
     of_each = limit if given.limit else min(limit, _OF_EACH)
@@ -132,10 +134,22 @@ def state(archives: Sequence[ArchiveFile]) -> str:
 
 
 async def everywhere(
-    backend: Backend, archives: Sequence[ArchiveFile], request: Payload, snippet: int | None = None
+    backend: Backend,
+    archives: Sequence[ArchiveFile],
+    request: Payload,
+    snippet: int | None = None,
+    listener: Listener | None = None,
 ) -> list[Payload]:
     """Return the first results of every archive; one that fails or is late says so."""
-    answers = await backend.each(archives, lambda archive: _one(backend, archive, request, snippet=snippet))
+    tally = Tally(listener, len(archives))
+
+    async def ask(archive: ArchiveFile) -> Payload:
+        try:
+            return await _one(backend, archive, request, snippet=snippet)
+        finally:
+            await tally.step()
+
+    answers = await backend.each(archives, ask)
     return [
         {"archive": archive.shown}
         | ({"error": answer.message} if isinstance(answer, errors.OpenZimMcpError) else answer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from openzim_mcp.protocol import asking, finding, health, retrieval
 from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, check_start, parse, schema
 from openzim_mcp.protocol.asking import QueryArguments
 from openzim_mcp.protocol.backend import Markdown, Picture
+from openzim_mcp.protocol.border import foreseen
 from openzim_mcp.protocol.finding import SearchArguments
 from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
 from openzim_mcp.services import browse, links, metadata, paging, search
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.backend import Backend, Payload
-
-log = logging.getLogger(__name__)
 
 _READ_ONLY = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
@@ -166,7 +164,7 @@ async def _zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
 
 async def _zim_health(call: Call, given: HealthArguments) -> Payload:
     if given.zim_file_path is None:
-        return await health.server_report(call.backend)
+        return await health.server_report(call.backend, call.listener)
     archive = await call.backend.find(given.zim_file_path)
     return await health.archive_report(call.backend, archive, call.listener)
 
@@ -261,21 +259,18 @@ async def listing(backend: Backend) -> list[types.Tool]:
 async def call_tool(
     backend: Backend, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
 ) -> types.CallToolResult:
-    """Run a tool. This is the one border where errors become results."""
+    """Run a tool; its errors become results."""
     known = {tool.name: tool for tool in offered(backend.settings.tool_mode)}
     tool = known.get(params.name)
     if tool is None:
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {clean(params.name, 100)}. There are: {', '.join(known)}.")
     try:
-        given = parse(tool.arguments, params.arguments)
-        backend.limiter.charge(*tool.charged_as(given))
-        return _result(await tool.run(Call(backend, context), given))
+        with foreseen(tool.name):
+            given = parse(tool.arguments, params.arguments)
+            backend.limiter.charge(*tool.charged_as(given))
+            return _result(await tool.run(Call(backend, context), given))
     except errors.OpenZimMcpError as error:
         return _result(error.payload(tool.name), is_error=True)
-    except Exception:
-        log.exception("%s failed", tool.name)
-        failed = errors.OpenZimMcpError(f"{tool.name} failed unexpectedly.", hint="The server's log has the details.")
-        return _result(failed.payload(tool.name), is_error=True)
 
 
 def _result(payload: Payload | Markdown | Picture, *, is_error: bool = False) -> types.CallToolResult:

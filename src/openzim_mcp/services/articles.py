@@ -11,7 +11,7 @@ from openzim_mcp import errors
 from openzim_mcp.archive.channel import OMIT_NONE
 from openzim_mcp.content import html, other, render, tokens
 from openzim_mcp.content.text import clean
-from openzim_mcp.services import paths
+from openzim_mcp.services import entries, paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from openzim_mcp.content.document import Document
 
 _CACHE_BYTES = 32 << 20
-_LARGEST_BINARY = 10 << 20
 _HUGE = 2 << 20
 _PART = 128 << 10
 _HTML = ("text/html", "application/xhtml+xml")
@@ -217,14 +216,7 @@ def entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
 def binary(archive: Archive, path: str) -> dict[str, Any]:
     """Return the bytes of an entry, in base64."""
     item = paths.require(archive, path)
-    if item.size > _LARGEST_BINARY:
-        raise errors.EntryTooLarge(
-            f"{item.path!r} has {item.size} bytes; at most {_LARGEST_BINARY} are sent.",
-            hint="Read it as a resource with another program, or take a smaller entry.",
-            size=item.size,
-            cap=_LARGEST_BINARY,
-        )
-    data = base64.b64encode(archive.read(item.path)).decode()
+    data = base64.b64encode(entries.read(archive, item)).decode()
     return {
         "path": item.path,
         "title": item.title,
@@ -238,6 +230,15 @@ def binary(archive: Archive, path: str) -> dict[str, Any]:
 def random_path(archive: Archive) -> str:
     """Return where some article is."""
     return archive.random_path()
+
+
+def preview(archive: Archive, length: int) -> str | None:
+    """Return the beginning of the main page, if there is one."""
+    path = archive.main_path
+    if path is None:
+        return None
+    _, document = page_of(archive, path)
+    return render.slice_at_block(document.blocks, 0, length).text.rstrip()
 
 
 def main_path(archive: Archive) -> str | None:
