@@ -137,7 +137,8 @@ async def _serve_stdio(settings: config.Settings) -> None:
     workers = settings.worker.count or _STDIO_WORKERS
     async with Backend.running(settings, library, workers) as backend, anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
-        tasks.start_soon(_announce, backend)
+        announced = anyio.Event()
+        tasks.start_soon(_announce, backend, announced)
         subscriptions = Subscriptions()
         if settings.subscriptions_enabled:
             tasks.start_soon(watch, backend, subscriptions)
@@ -145,10 +146,12 @@ async def _serve_stdio(settings: config.Settings) -> None:
         patience = settings.worker.deadline_seconds + _GRACE_SECONDS
         async with frames(StdinLines(), StdoutLines(), patience=patience) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
+        with anyio.move_on_after(_GRACE_SECONDS):
+            await announced.wait()
         tasks.cancel_scope.cancel()
 
 
-async def _announce(backend: Backend) -> None:
+async def _announce(backend: Backend, announced: anyio.Event) -> None:
     """Tell the log what is served, without making the first client wait for a slow disk."""
     listing = await backend.scan()
     broken = sum(archive.problem is not None for archive in listing.archives)
@@ -156,6 +159,7 @@ async def _announce(backend: Backend) -> None:
     archives = "1 archive" if count == 1 else f"{count} archives"
     state = f" ({broken} of them cannot be read)" if broken else ""
     log.info("openzim-mcp %s serves %s%s over stdio", __version__, archives, state)
+    announced.set()
 
 
 async def _stop_on_signal(scope: anyio.CancelScope) -> None:
