@@ -6,9 +6,8 @@ import pytest
 
 from openzim_mcp.archive.zim import Archive
 from openzim_mcp.content import tokens
-from openzim_mcp.content.language import by_code
 from openzim_mcp.services import answers
-from openzim_mcp.services.answers import Asked, by_characters, by_estimate
+from openzim_mcp.services.answers import by_characters, by_estimate
 
 
 def ask(archive: Archive, query: str) -> dict[str, Any]:
@@ -66,23 +65,6 @@ def test_the_same_passage_of_two_archives_is_given_once(isles: Archive) -> None:
     texts = [piece.text for piece in answers.choose([found, twin], 600, by_characters)]
 
     assert len(texts) == len(set(texts))
-
-
-def test_a_long_passage_is_cut_to_the_sentences_that_tell_most() -> None:
-    asked = Asked(by_code("en"), {"found": 2.0, "shipwright": 3.0})
-    text = "A town by the sea. " * 20 + "It was founded by a shipwright. He came late. " + "Fish are sold. " * 20
-
-    shown = answers.shorten(text, asked, 20, by_characters)
-
-    assert shown.startswith("… It was founded by a shipwright.")
-    assert shown.endswith("…")
-    assert by_characters(shown) <= 22
-
-
-def test_a_passage_without_sentences_is_cut() -> None:
-    asked = Asked(by_code("en"), {"x": 1.0})
-
-    assert len(answers.shorten("word " * 1000, asked, 50, by_estimate)) < 400
 
 
 def test_a_briefing_cites_its_sources_by_number(isles: Archive) -> None:
