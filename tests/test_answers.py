@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,3 +95,18 @@ def test_a_briefing_cites_its_sources_by_number(isles: Archive) -> None:
 )
 def test_an_address_escapes_only_what_it_must(path: str, expected: str) -> None:
     assert answers.uri("x", path) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the population of Brazil?", "186,757,608"),
+        ("what is the currency of brazil", "Real (R$)"),
+        ("how tall is darren lockyer", "178 cm"),
+        ("how heavy would I be on Jupiter?", "| Jupiter | 2.640 |"),
+    ],
+)
+def test_a_key_fact_or_a_row_of_a_table_answers(zims: Path, question: str, answer: str) -> None:
+    archive = Archive("wiki", [str(zims / "built/wiki_real_pub.zim")])
+
+    assert answer in answers.markdown(answers.choose([ask(archive, question)], 600, by_characters))

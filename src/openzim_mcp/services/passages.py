@@ -42,6 +42,8 @@ class Features(NamedTuple):
     """The share of the query that is here only in words that begin alike, or that have it inside."""
     heading: float
     """The share of the query in the heading above."""
+    fact: float
+    """The share of the query that names a key fact in it, if that is all the name has."""
     title: float
     """The share of the query in the title of the article, as far as that is all the title has."""
     lead: float
@@ -51,7 +53,7 @@ class Features(NamedTuple):
 
 
 WEIGHTS = Features(
-    local=0.25, topic=0.2, window=0.4, phrases=0.3, akin=0.4, heading=0.1, title=0.4, lead=0.01, article=0.3
+    local=0.25, topic=0.2, window=0.4, phrases=0.3, akin=0.4, heading=0.1, fact=0.6, title=0.4, lead=0.01, article=0.3
 )
 """What each feature counts for. `benchmarks/weights.py` tries others: the optimum is flat."""
 NEXT = (0.12, 0.08, 0.05)
@@ -174,6 +176,11 @@ class _Scorer:
             self._title_shares[page.path] = sum(map(self._weights.__getitem__, stems)) * known**2
         return self._titles[page.path]
 
+    def _fact(self, name: str) -> float:
+        words = units(fold(name))
+        stems = {self._forms[word] for word in words} - {""}
+        return sum(map(self._weights.__getitem__, stems)) * len(stems) / (len(words) or 1)
+
     def _heading(self, title: str) -> float:
         if title not in self._headings:
             stems = {self._forms[word] for word in units(fold(title))} - {""}
@@ -195,6 +202,7 @@ class _Scorer:
             phrases=sum(phrase in row.passage.folded for phrase in self._phrases) / (len(self._phrases) or 1),
             akin=self._related(row.passage.folded, topic) / self._total,
             heading=self._heading(row.page.document.sections[row.passage.section].title) / self._total,
+            fact=max((self._fact(name) for name in row.passage.names), default=0.0) / self._total,
             title=self._title_shares[row.page.path] / self._total,
             lead=row.passage.section == 0,
             article=row.page.prior,
