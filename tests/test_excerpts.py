@@ -66,3 +66,12 @@ def test_a_sentence_is_cut_at_its_end_only(text: str, shown: str) -> None:
 
     assert cut.startswith(shown)
     assert cut.endswith(" …")
+
+
+def test_code_is_shown_whole_or_not_at_all() -> None:
+    code = "```python\nfirst = call_me()\nsecond = call_you()\n```"
+    text = f"The function is called so in a program.\n{code}\nNothing more is known of it here."
+
+    shown = excerpts.choose([passage(text, {"function": 1.0, "call": 1.0})], 34, by_characters)[0]
+
+    assert code in shown or "```" not in shown

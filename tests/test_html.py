@@ -307,6 +307,13 @@ def test_a_formatting_bomb_is_only_text(tag: str) -> None:
     assert time.monotonic() - started < 5
 
 
+def test_a_page_that_nests_for_ever_is_only_text() -> None:
+    document = parse(b"<div>" * 20_000 + b"deep" + b"</div>" * 20_000, "x")
+
+    assert [block.text for block in document.blocks] == ["deep"]
+    assert document.dropped["markup"]
+
+
 def test_many_line_breaks_are_no_bomb() -> None:
     assert read("<p>" + "line<br>" * 9000 + "</p>").body.count("\n") == 8999
 

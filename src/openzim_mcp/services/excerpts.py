@@ -26,6 +26,7 @@ _SPACE = 0.5
 """What stands between two sentences costs about that."""
 _SHORTEST = 20
 _NEW_LINE = "\n"
+_FENCE = "```"
 _ALIKE = 0.8
 """A sentence is not shown that has this part of its words in common with one that is."""
 _FEW_WORDS = 4
@@ -98,7 +99,20 @@ def _sentences(text: str) -> list[str]:
             found.append(text[start : end.end()])
             start = end.end()
     found.append(text[start:])
-    return [sentence for sentence in found if sentence.strip()]
+    return _with_whole_code([sentence for sentence in found if sentence.strip()])
+
+
+def _with_whole_code(sentences: Sequence[str]) -> list[str]:
+    """Return sentences, the lines between two fences as one."""
+    found: list[str] = []
+    is_code = False
+    for sentence in sentences:
+        if is_code:
+            found[-1] += sentence
+        else:
+            found.append(sentence)
+        is_code ^= sentence.startswith(_FENCE)
+    return found
 
 
 def _weighed(passages: Sequence[Passage], split: Sequence[Sequence[str]], cost: Cost) -> list[_Sentence]:
