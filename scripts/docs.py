@@ -128,7 +128,7 @@ def demo() -> str:
             f"> {tool} {json.dumps(given)}\n{answer}" for (tool, given), answer in zip(calls, answers, strict=True)
         )
 
-    return f"```\n{anyio.run(ask)}\n```\n"
+    return f"````\n{anyio.run(ask)}\n````\n"  # an answer may hold a fence of three
 
 
 def resource_list() -> str:
