@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,12 @@ class Node:
 
     def command(self, program: str) -> str:
         return str(self.modules / ".bin" / program)
+
+    def script(self, name: str) -> str:
+        """Put our scripts beside the packages, where their imports are looked for, and return the path of one."""
+        for file in (workshop.HERE / "node").glob("*.mjs"):
+            shutil.copy(file, self.modules.parent)
+        return str(self.modules.parent / name)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -76,11 +83,11 @@ def visit(shelf: Path) -> dict[str, Any]:
     """What a client is told: how to reach the server in each mode, and where its archives are."""
 
     def place(mode: str) -> dict[str, Any]:
-        arguments = [*COMMAND[1:], "--mode", mode, "--log-level", "WARNING", str(shelf)]
+        arguments = [*COMMAND[1:], "--mode", mode, str(shelf)]
         return {
             "command": COMMAND[0],
             "args": arguments,
-            "env": environment({"WATCH_INTERVAL_SECONDS": "1"}),
+            "env": environment({"WATCH_INTERVAL_SECONDS": "1", "LOGGING__LEVEL": "WARNING"}),
         }
 
     return {

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from clients import workshop
+from clients.conftest import Node
 from openzim_mcp.protocol.prompts import PROMPTS
 from openzim_mcp.protocol.tools import TOOLS
 from wire import MODERN
@@ -64,6 +65,10 @@ SDKS = [
     Sdk("mcp1.py", "handshake", differs=HANDSHAKE),
     Sdk("mcp2.py", "ours", ("legacy",), differs=HANDSHAKE),
     Sdk("mcp2.py", "ours", (MODERN,), differs=STATELESS),
+    Sdk("typescript1.mjs", "node", differs=HANDSHAKE),
+    Sdk("typescript2.mjs", "node", ("legacy",), differs=HANDSHAKE | {"refusal": -32602}),  # its own word for -32002
+    Sdk("typescript2.mjs", "node", ("auto",), differs=STATELESS),
+    Sdk("typescript2.mjs", "node", ("pin",), differs=STATELESS),
     Sdk("fastmcp_client.py", "modern", uses=FASTMCP, differs={"revision": MODERN}),
     Sdk("langchain_tools.py", "handshake", uses=AGENT | {"picture"}),
     Sdk("openai_agents.py", "handshake", uses=AGENT | {"resources", "templates", "prompts"}),
@@ -71,16 +76,21 @@ SDKS = [
 ]
 
 
-def _command(sdk: Sdk) -> list[str]:
+@pytest.fixture
+def command(sdk: Sdk, request: pytest.FixtureRequest) -> list[str]:
+    """How a client is run; what it needs is installed first."""
+    if sdk.runtime == "node":
+        node: Node = request.getfixturevalue("node")
+        return [node.command("node"), node.script(sdk.script)]
     interpreter = sys.executable if sdk.runtime == "ours" else workshop.python_with(sdk.runtime)
     return [interpreter, str(workshop.HERE / "python" / sdk.script)]
 
 
 @pytest.mark.parametrize("sdk", SDKS, ids=str)
-def test_a_client_sees_what_is_promised(sdk: Sdk, visit: dict[str, Any]) -> None:
-    command = [*_command(sdk), json.dumps(visit), *sdk.arguments]
+def test_a_client_sees_what_is_promised(sdk: Sdk, command: list[str], visit: dict[str, Any]) -> None:
+    arguments = [json.dumps(visit), *sdk.arguments]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == sdk.expected

@@ -84,6 +84,6 @@ def node_modules() -> Path:
     def fill(folder: Path) -> list[list[str]]:
         for file in pins:
             shutil.copy(file, folder)
-        return [[npm, "ci", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]]
+        return [[npm, "install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]]
 
     return _install("node", b"".join(file.read_bytes() for file in pins), fill) / "node_modules"
