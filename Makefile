@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint types docs check bench handbook lock clean
+.PHONY: help demo test lint types docs check bench bundle handbook lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,11 @@ bench: $(READY) ## measure, side by side with other servers from PyPI
 	$(BIN)/python benchmarks/answering.py
 	$(BIN)/python benchmarks/protocol.py
 
+bundle: $(READY) ## make dist/openzim-mcp.mcpb, which desktop clients install with a click (needs Node)
+	$(BIN)/python bundle/gather.py build/bundle
+	mkdir -p dist
+	npx --yes @anthropic-ai/mcpb@2.1.2 pack build/bundle dist/openzim-mcp.mcpb
+
 handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
 	$(BIN)/python scripts/docs.py
 	$(BIN)/python scripts/handbook.py
@@ -42,6 +47,10 @@ lock: $(READY) ## pin the dependencies anew
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-annotate --custom-compile-command "make lock" --group dev pyproject.toml --output-file requirements.lock
+	for clients in handshake modern; do \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-annotate --custom-compile-command "make lock" tests/clients/python/$$clients.in \
+	  --output-file tests/clients/python/$$clients.lock; done
 
 clean: ## remove what was built
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache src/openzim_mcp/data/handbook.zim

@@ -1,0 +1,49 @@
+"""The official conformance runner finds nothing that the baseline does not give a reason for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clients.conftest import Node
+from clients.workshop import HERE
+from wire import MODERN, environment
+
+BASELINE = HERE / "conformance-baseline.yml"
+
+
+@pytest.fixture(scope="module")
+def url(town_zim: Path) -> Iterator[str]:
+    """A server over HTTP on this machine."""
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "scratch_http.py"), str(town_zim)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment({"WATCH_INTERVAL_SECONDS": "1"}),
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        yield process.stdout.readline().strip()
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
+def test_the_conformance_runner_finds_nothing_unexpected(node: Node, url: str, revision: str) -> None:
+    command = [node.command("conformance"), "server", "--url", url, "--suite", "all", "--spec-version", revision]
+
+    done = subprocess.run(
+        [*command, "--expected-failures", str(BASELINE)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=node.environment,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert "Baseline check passed" in done.stdout

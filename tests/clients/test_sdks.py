@@ -1,0 +1,102 @@
+"""Clients that others have written see what the docs promise: each visits the server and reports what it saw."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from clients import workshop
+from clients.conftest import Node
+from openzim_mcp.protocol.prompts import PROMPTS
+from openzim_mcp.protocol.tools import TOOLS
+from wire import MODERN
+
+SEEN: dict[str, Any] = {
+    "simple_tools": ["zim_query"],
+    "answered": True,
+    "tools": [tool.name for tool in TOOLS],
+    "found": ["Ravenport", "Ravenport"],
+    "mistake": [True, "invalid_arguments"],
+    "progress": [1, 2, 3],
+    "resources": ["zim://files", "zim://isles_en_all_2026-01", "zim://slow", "zim://towns"],
+    "templates": ["zim://{name}", "zim://{name}/entry/{path}"],
+    "article": ["text/html", True],
+    "picture": ["image/png", "not really a picture"],
+    "refusal": -32002,
+    "prompts": [prompt.name for prompt in PROMPTS],
+    "prompt": True,
+    "names": ["towns"],
+    "paths": ["Ravenport"],
+    "after_cancelling": "Ravenport",
+    "updated": ["zim://towns", "Other"],
+    "list_changed": "list_changed",
+}
+AGENT = {"simple_tools", "answered", "tools", "found", "mistake", "article", "prompt"}
+
+
+@dataclass(frozen=True)
+class Sdk:
+    """A client, how it is run, and what of the server it can use."""
+
+    script: str
+    runtime: str
+    arguments: tuple[str, ...] = ()
+    uses: set[str] = field(default_factory=lambda: set(SEEN))
+    differs: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return " ".join([self.script, *self.arguments])
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        return {what: SEEN[what] for what in self.uses} | self.differs
+
+
+HANDSHAKE = {"revision": "2025-11-25"}
+STATELESS = {"revision": MODERN, "refusal": -32602}
+FASTMCP = set(SEEN) - {"paths", "refusal", "after_cancelling", "updated", "list_changed"}
+SDKS = [
+    Sdk("mcp1.py", "handshake", differs=HANDSHAKE),
+    Sdk("mcp2.py", "ours", ("legacy",), differs=HANDSHAKE),
+    Sdk("mcp2.py", "ours", (MODERN,), differs=STATELESS),
+    Sdk("typescript1.mjs", "node", differs=HANDSHAKE),
+    Sdk("typescript2.mjs", "node", ("legacy",), differs=HANDSHAKE | {"refusal": -32602}),  # its own word for -32002
+    Sdk("typescript2.mjs", "node", ("auto",), differs=STATELESS),
+    Sdk("typescript2.mjs", "node", ("pin",), differs=STATELESS),
+    Sdk("fastmcp_client.py", "modern", uses=FASTMCP, differs={"revision": MODERN}),
+    Sdk("langchain_tools.py", "handshake", uses=AGENT | {"picture"}),
+    Sdk("openai_agents.py", "handshake", uses=AGENT | {"resources", "templates", "prompts"}),
+    Sdk("pydantic_agents.py", "modern", uses=AGENT - {"mistake"} | {"resources", "templates", "prompts"}),
+]
+
+
+@pytest.fixture
+def command(sdk: Sdk, request: pytest.FixtureRequest) -> list[str]:
+    """How a client is run; what it needs is installed first."""
+    if sdk.runtime == "node":
+        node: Node = request.getfixturevalue("node")
+        return [node.command("node"), node.script(sdk.script)]
+    interpreter = sys.executable if sdk.runtime == "ours" else workshop.python_with(sdk.runtime)
+    return [interpreter, str(workshop.HERE / "python" / sdk.script)]
+
+
+@pytest.mark.parametrize("sdk", SDKS, ids=str)
+def test_a_client_sees_what_is_promised(sdk: Sdk, command: list[str], visit: dict[str, Any]) -> None:
+    arguments = [json.dumps(visit), *sdk.arguments]
+
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == sdk.expected
+
+
+def test_every_feature_is_used_through_two_clients() -> None:
+    users = Counter(what for sdk in SDKS for what in sdk.uses)
+
+    assert [what for what in SEEN if users[what] < 2] == []
