@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import click
 from mcp import Client, StdioServerParameters
 
 from openzim_mcp import cli, config, errors
+from openzim_mcp.commands import exits, frame, table
 from openzim_mcp.protocol import limits, tools
 from openzim_mcp.protocol.arguments import schema
 
@@ -104,6 +106,27 @@ def usage() -> str:
     return f"```\n{cli.help_text()}```\n"
 
 
+def command_list() -> str:
+    """Return a row for each command."""
+    return _table(["command", "what it does"], [[f"`{row.name}`", row.summary] for row in table.ROWS])
+
+
+def command_help() -> str:
+    """Return the help of each command."""
+    parts = []
+    for row in table.ROWS:
+        command = frame.group.get_command(click.Context(frame.group), row.name)
+        assert command is not None
+        context = click.Context(command, info_name=f"{frame.PROGRAM} {row.name}", terminal_width=100)
+        parts.append(f"### {row.name}\n\n```\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+def exit_list() -> str:
+    """Return a row for each exit code."""
+    return _table(["code", "meaning"], [[str(int(code)), meaning] for code, meaning in exits.MEANINGS.items()])
+
+
 def demo() -> str:
     """Return calls and what the server answers to them on the handbook."""
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -130,6 +153,9 @@ def costs() -> str:
 
 
 GENERATED = {
+    "commands": command_list,
+    "command_help": command_help,
+    "exits": exit_list,
     "costs": costs,
     "demo": demo,
     "settings": settings,
