@@ -47,6 +47,7 @@ OWNERS = {
         "server.py",
         "archive/engine.py",
         "archive/verify.py",
+        "commands/",
         "protocol/asking.py",
         "protocol/backend.py",
         "protocol/finding.py",

@@ -72,15 +72,36 @@ def _ended(terminal: Terminal, work: Callable[[Terminal], Exit | None]) -> Exit:
         return Exit.PIPE_CLOSED
 
 
-directories = click.option(
-    "--dir",
-    "directories",
-    multiple=True,
-    metavar="DIRECTORY",
-    type=click.Path(),
-    help="Where the archives are: a directory or one .zim file; may be repeated.",
-)
-"""The option that says where archives are; left out: OPENZIM_MCP_ALLOWED_DIRECTORIES, else the handbook."""
+archive = click.option("--archive", metavar="NAME", help="Only this archive, by its name; the date may be left out.")
+"""The option that names one archive."""
+
+
+def where(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command say where archives are, after its other arguments; it gets them as `where`.
+
+    Left out: OPENZIM_MCP_ALLOWED_DIRECTORIES, else the handbook.
+    """
+
+    @functools.wraps(function)
+    def run(*arguments: Any, directories: tuple[str, ...], places: tuple[str, ...], **given: Any) -> Any:
+        return function(*arguments, where=[*directories, *places], **given)
+
+    option = click.option(
+        "--dir",
+        "directories",
+        multiple=True,
+        metavar="DIRECTORY",
+        type=click.Path(),
+        help="Where the archives are: a directory or one .zim file; may be repeated.",
+    )
+    return click.argument("places", nargs=-1, metavar="[DIRECTORY]...", type=click.Path())(option(run))
+
+
+def one_file(archive: str, where: list[str]) -> tuple[str, list[str]]:
+    """Return the archive and the directories that are meant: a file that is named says both."""
+    path = os.path.abspath(os.path.expanduser(archive))
+    is_file = not where and path.lower().endswith((".zim", ".zimaa")) and os.path.isfile(path)
+    return (path, [path]) if is_file else (archive, where)
 
 
 class Group(click.Group):

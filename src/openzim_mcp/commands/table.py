@@ -13,5 +13,12 @@ class Row:
     summary: str
 
 
-ROWS = (Row("completion", "print the lines that make a shell complete commands"),)
+ROWS = (
+    Row("ask", "answer a question, with the passages and their sources"),
+    Row("search", "find articles by words or title"),
+    Row("read", "read an article, a section of it, or its outline"),
+    Row("list", "list the archives, and which of them can be read"),
+    Row("info", "describe one archive"),
+    Row("completion", "print the lines that make a shell complete commands"),
+)
 NAMES = {row.name: row for row in ROWS}

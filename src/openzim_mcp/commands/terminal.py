@@ -47,6 +47,7 @@ _PLAIN_LETTERS = {
 }
 _NARROW = 60
 _FEW_COLUMNS = 3
+_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,9 @@ class Terminal:
             self._write(_as_json(payload))
         elif self.is_watched:
             console = _console(sys.stdout)
-            for block in blocks:
+            for number, block in enumerate(blocks):
+                if number and not isinstance(block, Cell):
+                    console.print()
                 console.print(_renderable(block, console.width), soft_wrap=isinstance(block, Cell))
         else:
             self._write(harmless("\n\n".join(map(_markdown, blocks))))
@@ -267,6 +270,9 @@ class Terminal:
             self.note(f"openzim-mcp: {line}", "bad")
         if error.hint:
             self.note(error.hint)
+        for name, values in error.details.items():
+            if isinstance(values, list) and values:
+                self.note(f"{name}: {_few(values)}")
 
     @contextlib.contextmanager
     def bars(self) -> Iterator[Bars]:
@@ -274,6 +280,12 @@ class Terminal:
         watched = _colourful(sys.stderr) and not self.as_json
         with Bars(_console(sys.stderr) if watched else None) as bars:
             yield bars
+
+
+def _few(values: Sequence[Any]) -> str:
+    """Return the first of some names."""
+    names = [str(value.get("title", value) if isinstance(value, dict) else value) for value in values]
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 def _as_json(payload: Any) -> str:

@@ -1,4 +1,4 @@
-"""The report of `zim_health`: of the server and all archives, or of one archive."""
+"""`zim_health`, the report on the server and all archives or on one archive, and `zim_metadata`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,31 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from openzim_mcp import errors
-from openzim_mcp.services import health
+from openzim_mcp.services import health, metadata
 
 if TYPE_CHECKING:
     from openzim_mcp.archive.file import ArchiveFile, Identity
     from openzim_mcp.archive.verify import Listener, Verification
+    from openzim_mcp.protocol.arguments import ArchiveArguments
     from openzim_mcp.protocol.backend import Backend, Payload
+    from openzim_mcp.protocol.tools import Call
     from openzim_mcp.services.library import Listing
 
 _REDACTED = "[REDACTED]"
+
+
+async def zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
+    """Describe one archive."""
+    archive = await call.backend.find(given.zim_file_path)
+    verdict = {None: "unverified", True: "valid", False: "damaged"}[call.backend.verifier.verdict(archive)]
+    return await call.backend.ask(metadata.describe, archive) | {"verification": verdict}
+
+
+async def zim_health(call: Call, given: ArchiveArguments) -> Payload:
+    """Report on the server, or on the archive that a call names."""
+    if given.zim_file_path is None:
+        return await server_report(call.backend)
+    return await archive_report(call.backend, await call.backend.find(given.zim_file_path), call.listener)
 
 
 async def server_report(backend: Backend) -> Payload:

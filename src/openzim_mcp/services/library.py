@@ -6,6 +6,7 @@ A name from outside is only ever compared with what a scan of the allowed direct
 from __future__ import annotations
 
 import difflib
+import importlib.resources
 import os
 import re
 import threading
@@ -26,6 +27,11 @@ _LISTED_IN_ERRORS = 50
 _FIRST_PART = ".zimaa"
 _DATED = re.compile(r"(?P<base>.+)_(?P<date>\d{4}-\d{2}(?:-\d{2})?)")
 _EXTENSION = re.compile(r"\.zim(aa)?$", re.IGNORECASE)
+
+
+def handbook() -> str:
+    """Return the archive that ships with the package."""
+    return str(importlib.resources.files("openzim_mcp").joinpath("data", "handbook.zim"))
 
 
 @dataclass(frozen=True)
