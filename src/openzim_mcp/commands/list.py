@@ -12,10 +12,10 @@ from openzim_mcp.commands.exits import Exit
 from openzim_mcp.commands.terminal import Cell, Table, size
 
 if TYPE_CHECKING:
-    from openzim_mcp.commands.terminal import Style, Terminal
+    from openzim_mcp.commands.terminal import Terminal
     from openzim_mcp.protocol.backend import Backend
 
-_HEADER = ("name", "title", "language", "date", "articles", "size", "state")
+_HEADER = ("name", "title", "lang", "date", "articles", "size", "state")
 
 
 @frame.command("openzim-mcp list ~/zims", "openzim-mcp list --json ~/zims | jq -r .archives[].name")
@@ -59,12 +59,10 @@ def _row(archive: dict[str, Any]) -> list[str | Cell]:
 
 def state(archive: dict[str, Any]) -> Cell:
     """Say in a few words what can be done with an archive."""
-    style: Style = "good"
-    words = "ok"
-    if archive["status"] == "unusable":
-        return Cell(archive["reason"], "bad")
     if archive["status"] != "ok":
-        return Cell(archive["reason"], "warn")
+        return Cell(archive["reason"], "bad" if archive["status"] == "unusable" else "warn")
+    if archive["verification"] == "damaged":
+        return Cell("damaged: the checksum does not match", "bad")
     if not archive["index_capabilities"]["has_fulltext_index"]:
-        style, words = "warn", "no full-text index: searching is slow"
-    return Cell(words, style)
+        return Cell("ok, but no full-text index", "warn")
+    return Cell("ok, verified" if archive["verification"] == "valid" else "ok", "good")

@@ -46,7 +46,7 @@ _PLAIN_LETTERS = {
     "ł": "l",
 }
 _NARROW = 60
-_FEW_COLUMNS = 3
+_COLUMN = 11
 _NAMED = 20
 
 
@@ -138,7 +138,8 @@ def _page(markdown: str) -> RenderableType:
 
 def _renderable(block: Block, width: int) -> RenderableType:
     """Return a block as Rich draws it."""
-    from rich.console import Group  # noqa: PLC0415  a pipe does without Rich
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415  a pipe does without Rich
+    from rich.console import Group  # noqa: PLC0415
     from rich.table import Table as Grid  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -149,10 +150,10 @@ def _renderable(block: Block, width: int) -> RenderableType:
         return _page(harmless(block))
     if isinstance(block, Cell):
         return text(block)
-    if isinstance(block, Table) and width < _NARROW and len(block.header) > _FEW_COLUMNS:
+    if isinstance(block, Table) and width < _COLUMN * len(block.header):
         return Group(*(part for facts in _stacked(block) for part in (_renderable(facts, width), Text())))
     if isinstance(block, Table):
-        grid = Grid(header_style="bold")
+        grid = Grid(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         for name in block.header:
             grid.add_column(name, justify="right" if name in block.right else "left", overflow="fold")
         rows: Sequence[Sequence[str | Cell]] = block.rows
