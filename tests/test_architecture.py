@@ -38,6 +38,7 @@ OWNERS = {
         "protocol/tools.py",
     },
     "click": {"commands/"},
+    "platformdirs": {"archive/verdicts.py"},
     "rich": {"commands/terminal.py"},
     "Stemmer": {"content/language.py"},
     "selectolax": {"content/blocks.py", "content/html.py", "content/inline.py", "content/tables.py"},

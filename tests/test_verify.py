@@ -14,13 +14,13 @@ async def test_the_verdict_is_kept_by_the_state_of_the_file(zims: Path, town_zim
     verifier = Verifier()
     sound, damaged = archive_file(town_zim), archive_file(zims / "damaged/bad_checksum.zim")
     async with verifier.running():
-        assert verifier.verdict(sound) is None
+        assert await verifier.verdict(sound) is None
         first = await verifier.verify(sound, patience=20)
         await verifier.verify(damaged, patience=20)
 
         assert await verifier.verify(sound, patience=0) is first
-        assert verifier.verdict(sound) is True
-        assert verifier.verdict(damaged) is False
+        assert await verifier.verdict(sound) is True
+        assert await verifier.verdict(damaged) is False
 
 
 async def test_a_listener_hears_how_far_it_is(town_zim: Path) -> None:
@@ -58,7 +58,7 @@ async def test_a_file_that_goes_away_is_not_called_damaged(town_zim: Path, tmp_p
 
         assert (run.done, run.valid) == (True, None)
         assert run.problem == "cannot be read to its end: No such file or directory"
-        assert verifier.verdict(archive) is None
+        assert await verifier.verdict(archive) is None
 
 
 async def test_it_ends_with_the_server(zims: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from openzim_mcp.archive.file import ArchiveFile, Identity
+    from openzim_mcp.archive.verdicts import Verdicts
 
 Listener = Callable[[int, int], Coroutine[Any, Any, None]]
 _LOOK_SECONDS = 0.5
@@ -49,7 +51,8 @@ class Verification:
 class Verifier:
     """Verifies one archive at a time in a thread: hashing and reading leave the server free to answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, verdicts: Verdicts | None = None) -> None:
+        self._verdicts = verdicts
         self._known: dict[Identity, Verification] = {}
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -65,14 +68,29 @@ class Verifier:
                 self._stop.set()
                 self._tasks.cancel_scope.cancel()
 
-    def verdict(self, archive: ArchiveFile) -> bool | None:
-        """Return what is known of this state of the file: None if it was never verified."""
-        known = self._known.get(archive.identity)
+    async def verdict(self, archive: ArchiveFile) -> bool | None:
+        """Return what is known of this state of the file, here or in another process: None if it was not verified."""
+        known = await self._settled(archive) or self._known.get(archive.identity)
         return known.valid if known else None
 
-    async def verify(self, archive: ArchiveFile, patience: float, listener: Listener | None = None) -> Verification:
-        """Return the verification, done if it takes less than `patience` seconds; otherwise it goes on by itself."""
+    async def _settled(self, archive: ArchiveFile) -> Verification | None:
+        """Return a verification that any process has done."""
         run = self._known.get(archive.identity)
+        if self._verdicts is None or (run and not run.done):
+            return run
+        valid = await to_thread.run_sync(self._verdicts.recall, archive)
+        if valid is None or (run and run.valid is valid):
+            return run
+        return Verification(archive.size, archive.size, valid, done=True)
+
+    async def verify(
+        self, archive: ArchiveFile, patience: float, listener: Listener | None = None, *, anew: bool = False
+    ) -> Verification:
+        """Return the verification, done if it takes less than `patience` seconds; otherwise it goes on by itself.
+
+        One that was done before is taken, unless it shall be done `anew`.
+        """
+        run = None if anew else await self._settled(archive)
         if run is None:
             assert self._tasks is not None, "verify() needs running()"
             run = self._known[archive.identity] = Verification(bytes_total=archive.size)
@@ -95,6 +113,8 @@ class Verifier:
             run.valid = await to_thread.run_sync(
                 checksum_matches, archive.parts, report, limiter=self._one_at_a_time, abandon_on_cancel=True
             )
+            if self._verdicts and run.valid is not None:
+                await to_thread.run_sync(functools.partial(self._verdicts.keep, archive, valid=run.valid))
         except NotAZim:
             run.valid = False
         except OSError as error:

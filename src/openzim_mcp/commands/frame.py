@@ -76,25 +76,24 @@ archive = click.option("--archive", metavar="NAME", help="Only this archive, by 
 """The option that names one archive."""
 
 
-def where(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command say where archives are, after its other arguments; it gets them as `where`.
+def directories(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command say with `--dir` where archives are; it gets them as `where`.
 
     Left out: OPENZIM_MCP_ALLOWED_DIRECTORIES, else the handbook.
     """
 
     @functools.wraps(function)
-    def run(*arguments: Any, directories: tuple[str, ...], places: tuple[str, ...], **given: Any) -> Any:
+    def run(*arguments: Any, directories: tuple[str, ...], places: tuple[str, ...] = (), **given: Any) -> Any:
         return function(*arguments, where=[*directories, *places], **given)
 
-    option = click.option(
-        "--dir",
-        "directories",
-        multiple=True,
-        metavar="DIRECTORY",
-        type=click.Path(),
-        help="Where the archives are: a directory or one .zim file; may be repeated.",
-    )
-    return click.argument("places", nargs=-1, metavar="[DIRECTORY]...", type=click.Path())(option(run))
+    help_text = "Where the archives are: a directory or one .zim file; may be repeated."
+    option = click.option("--dir", "directories", multiple=True, metavar="DIRECTORY", type=click.Path(), help=help_text)
+    return option(run)
+
+
+def where(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command name directories after its other arguments too."""
+    return click.argument("places", nargs=-1, metavar="[DIRECTORY]...", type=click.Path())(directories(function))
 
 
 def one_file(archive: str, where: list[str]) -> tuple[str, list[str]]:

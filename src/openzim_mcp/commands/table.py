@@ -19,6 +19,7 @@ ROWS = (
     Row("read", "read an article, a section of it, or its outline"),
     Row("list", "list the archives, and which of them can be read"),
     Row("info", "describe one archive"),
+    Row("verify", "compare checksums, and try entries and indexes"),
     Row("completion", "print the lines that make a shell complete commands"),
 )
 NAMES = {row.name: row for row in ROWS}

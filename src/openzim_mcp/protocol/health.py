@@ -26,7 +26,7 @@ _REDACTED = "[REDACTED]"
 async def zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
     """Describe one archive."""
     archive = await call.backend.find(given.zim_file_path)
-    verdict = {None: "unverified", True: "valid", False: "damaged"}[call.backend.verifier.verdict(archive)]
+    verdict = {None: "unverified", True: "valid", False: "damaged"}[await call.backend.verifier.verdict(archive)]
     return await call.backend.ask(metadata.describe, archive) | {"verification": verdict}
 
 
@@ -48,7 +48,9 @@ async def server_report(backend: Backend) -> Payload:
     }
 
 
-async def archive_report(backend: Backend, archive: ArchiveFile, listener: Listener | None) -> Payload:
+async def archive_report(
+    backend: Backend, archive: ArchiveFile, listener: Listener | None, *, anew: bool = False
+) -> Payload:
     """Open one archive, compare its checksum, try its indexes, and say what was found."""
     backend.engine.quarantine.forgive_slowness(archive)
     condition: Payload = {}
@@ -66,7 +68,7 @@ async def archive_report(backend: Backend, archive: ArchiveFile, listener: Liste
     if not archive.problem:
         # A client that watches the progress can wait for any file; another one gets an answer in time.
         patience = math.inf if listener else backend.settings.worker.deadline_seconds
-        run = await backend.verifier.verify(archive, patience, listener)
+        run = await backend.verifier.verify(archive, patience, listener, anew=anew)
     return {
         "name": archive.shown,
         "path": archive.redacted,
