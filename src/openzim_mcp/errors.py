@@ -18,6 +18,7 @@ OpenZimMcpError
 │   ├── OutOfMemory                reading it takes more memory than a worker may have
 │   ├── RedirectLoop               an entry redirects in a circle, or more than ten times
 │   └── WorkerFailed               the process that reads archives cannot be started or kept
+├── FileRefused                    a file of the user cannot be written
 └── OpenZimMcpRateLimitError       too many calls
 
 Messages are built from an archive's name, never from a path, so that no error can show where a file lies.
@@ -147,6 +148,12 @@ class WorkerFailed(OpenZimMcpArchiveError):
     """The process that reads archives cannot be started or kept alive."""
 
     operation = "worker_failed"
+
+
+class FileRefused(OpenZimMcpError):
+    """A file of the user, such as a client's configuration, cannot be written."""
+
+    operation = "file_refused"
 
 
 class OpenZimMcpRateLimitError(OpenZimMcpError):

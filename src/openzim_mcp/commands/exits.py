@@ -38,6 +38,7 @@ _OF_ERRORS: tuple[tuple[type[errors.OpenZimMcpError], Exit], ...] = (
     (errors.SectionNotFound, Exit.NO),
     (errors.OpenZimMcpValidationError, Exit.USAGE),
     (errors.OpenZimMcpArchiveError, Exit.UNREADABLE),
+    (errors.FileRefused, Exit.DISK),
 )
 """The first row that fits an error says how the command ends."""
 

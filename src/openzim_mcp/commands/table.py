@@ -20,6 +20,8 @@ ROWS = (
     Row("list", "list the archives, and which of them can be read"),
     Row("info", "describe one archive"),
     Row("verify", "compare checksums, and try entries and indexes"),
+    Row("connect", "put this server into a client's configuration"),
+    Row("disconnect", "take it out again"),
     Row("completion", "print the lines that make a shell complete commands"),
 )
 NAMES = {row.name: row for row in ROWS}

@@ -74,7 +74,14 @@ class Facts:
     rows: Sequence[tuple[str, str | Cell]]
 
 
-Block: TypeAlias = str | Cell | Table | Facts
+@dataclass(frozen=True)
+class Lines:
+    """Lines as they are."""
+
+    rows: Sequence[Cell]
+
+
+Block: TypeAlias = str | Cell | Table | Facts | Lines
 """A text is Markdown."""
 
 
@@ -113,6 +120,8 @@ def _markdown(block: Block) -> str:
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if isinstance(block, Facts):
         return "\n".join(f"- {name}: {_cell(value).text}" for name, value in block.rows)
+    if isinstance(block, Lines):
+        return "\n".join(row.text for row in block.rows)
     return _cell(block).text
 
 
@@ -150,6 +159,8 @@ def _renderable(block: Block, width: int) -> RenderableType:
         return _page(harmless(block))
     if isinstance(block, Cell):
         return text(block)
+    if isinstance(block, Lines):
+        return Text("\n").join(map(text, block.rows))
     if isinstance(block, Table) and width < _COLUMN * len(block.header):
         return Group(*(part for facts in _stacked(block) for part in (_renderable(facts, width), Text())))
     if isinstance(block, Table):
@@ -247,7 +258,7 @@ class Terminal:
             for number, block in enumerate(blocks):
                 if number and not isinstance(block, Cell):
                     console.print()
-                console.print(_renderable(block, console.width), soft_wrap=isinstance(block, Cell))
+                console.print(_renderable(block, console.width), soft_wrap=isinstance(block, Cell | Lines))
         else:
             self._write(harmless("\n\n".join(map(_markdown, blocks))))
 
