@@ -23,11 +23,16 @@ _BELIEVED_SECONDS = 30 * 24 * 3600
 _MOST = 1000
 
 
+def cache_directory() -> str:
+    """Return where this user's things that can be lost are kept."""
+    return user_cache_dir("openzim-mcp", appauthor=False)
+
+
 class Verdicts:
     """The file of verdicts; without a place for it nothing is kept, and nothing fails."""
 
     def __init__(self, path: str | None = None) -> None:
-        self._path = path or os.path.join(user_cache_dir("openzim-mcp", appauthor=False), "verdicts.json")
+        self._path = path or os.path.join(cache_directory(), "verdicts.json")
 
     def recall(self, archive: ArchiveFile) -> bool | None:
         """Return what is known of this state of a file."""

@@ -75,6 +75,12 @@ class Client:
         entry = servers.get(server) if isinstance(servers, dict) else None
         return [str(entry.get("command", "")), *map(str, entry.get("args", []))] if isinstance(entry, dict) else None
 
+    def variables(self, text: str, server: str) -> dict[str, str]:
+        """Return the environment variables that a configuration sets for a server."""
+        entry = {} if self.is_yaml else jsonc.loads(text)[self.key][server]
+        given = entry.get("env")
+        return {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+
     def servers(self, text: str) -> list[str]:
         """Return the servers of a configuration that start this program, by their names."""
         if self.is_yaml:

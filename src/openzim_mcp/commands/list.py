@@ -22,7 +22,7 @@ _HEADER = ("name", "title", "lang", "date", "articles", "size", "state")
 @frame.where
 def command(terminal: Terminal, where: list[str]) -> Exit | None:
     """List the archives below the directories, and say which of them cannot be read, and why."""
-    found = session.run(terminal, where, _look)
+    found = session.run(terminal, where, look)
     rows = [_row(archive) for archive in found["archives"]]
     blocks = [Table(_HEADER, rows, frozenset({"articles", "size"}))] if rows else ["There is no archive."]
     terminal.show(found, *blocks)
@@ -31,7 +31,8 @@ def command(terminal: Terminal, where: list[str]) -> Exit | None:
     return None if found["archives"] else Exit.NO
 
 
-async def _look(backend: Backend) -> dict[str, Any]:
+async def look(backend: Backend) -> dict[str, Any]:
+    """Return what is known of every archive."""
     from openzim_mcp.protocol import direct  # noqa: PLC0415
 
     archives = (await direct.payload(backend, "zim_health"))["loaded_archives"]

@@ -30,10 +30,12 @@ def settings_for(directories: Sequence[str]) -> Settings:
     return config.load(**given, transport="stdio", rate_limit={"enabled": False})
 
 
-def run(terminal: Terminal, directories: Sequence[str], work: Callable[[Backend], Awaitable[_Result]]) -> _Result:
-    """Run some work with the archives of the directories at hand."""
+def run(
+    terminal: Terminal | None, directories: Sequence[str], work: Callable[[Backend], Awaitable[_Result]]
+) -> _Result:
+    """Run some work with the archives of the directories at hand; a terminal is told when that is the handbook."""
     settings = settings_for(directories)
-    if not settings.allowed_directories and terminal.is_watched:
+    if terminal and terminal.is_watched and not settings.allowed_directories:
         terminal.note(_HANDBOOK)
     # The reader may still be starting when an answer needs none: that it is ended then is no news.
     logging.getLogger("asyncio").setLevel(logging.ERROR)

@@ -22,6 +22,7 @@ ROWS = (
     Row("verify", "compare checksums, and try entries and indexes"),
     Row("connect", "put this server into a client's configuration"),
     Row("disconnect", "take it out again"),
+    Row("doctor", "look for what is wrong, and say what mends it"),
     Row("completion", "print the lines that make a shell complete commands"),
 )
 NAMES = {row.name: row for row in ROWS}
