@@ -31,10 +31,12 @@ bench: $(READY) ## measure, side by side with openzim-mcp 3.4.0 from PyPI
 	$(BIN)/python benchmarks/foundation.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/finding.py
+	$(BIN)/python benchmarks/people.py
 
 handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
 	$(BIN)/python scripts/docs.py
 	$(BIN)/python scripts/handbook.py
+	$(BIN)/python scripts/session.py
 
 lock: $(READY) ## pin the dependencies anew
 	$(BIN)/python -m pip install --quiet uv

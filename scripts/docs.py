@@ -13,10 +13,11 @@ from typing import Any
 
 import anyio
 import click
+import session
 from mcp import Client, StdioServerParameters
 
 from openzim_mcp import cli, config, errors
-from openzim_mcp.commands import exits, frame, table
+from openzim_mcp.commands import clients, exits, frame, table
 from openzim_mcp.protocol import limits, tools
 from openzim_mcp.protocol.arguments import schema
 
@@ -101,6 +102,20 @@ def error_list() -> str:
     return _table(["operation", "class", "meaning"], rows)
 
 
+def client_list() -> str:
+    """Return a row for each client that can be connected."""
+    linux = {"HOME": "~"}
+    windows = {"USERPROFILE": "%USERPROFILE%", "APPDATA": "%APPDATA%", "LOCALAPPDATA": "%LOCALAPPDATA%"}
+    rows = []
+    for client in clients.CLIENTS:
+        places = [
+            clients.places_of(client, system, windows if system == "win32" else linux)[-1]
+            for system in ("linux", "darwin", "win32")
+        ]
+        rows.append([f"`{client.name}`", client.title, *(f"`{place}`" for place in places), f"`{client.key}`"])
+    return _table(["client", "", "Linux", "macOS", "Windows", "below"], rows)
+
+
 def usage() -> str:
     """Return the help of the command."""
     return f"```\n{cli.help_text()}```\n"
@@ -131,7 +146,6 @@ def demo() -> str:
     """Return calls and what the server answers to them on the handbook."""
     calls: list[tuple[str, dict[str, Any]]] = [
         ("zim_query", {"query": "what if an archive makes libzim crash?", "compact_budget": 200}),
-        ("zim_search", {"query": "what if an archive makes libzim crash?", "limit": 1}),
         ("zim_get", {"entry_path": "safty", "max_content_length": 600}),
         ("zim_browse", {"namespce": "C"}),
     ]
@@ -147,15 +161,22 @@ def demo() -> str:
     return f"```\n{anyio.run(ask)}\n```\n"
 
 
+def terminal_session() -> str:
+    """Return what a person sees in a terminal."""
+    return f"```\n{session.as_text()}\n```\n"
+
+
 def costs() -> str:
     """Return what each operation costs."""
     return _table(["operation", "tokens"], [[f"`{name}`", str(cost)] for name, cost in limits.COSTS.items()])
 
 
 GENERATED = {
+    "clients": client_list,
     "commands": command_list,
     "command_help": command_help,
     "exits": exit_list,
+    "session": terminal_session,
     "costs": costs,
     "demo": demo,
     "settings": settings,
