@@ -55,6 +55,24 @@ def test_without_its_variables_windows_is_found_below_the_home() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("command", "is_ours"),
+    [
+        (["/opt/bin/openzim-mcp", "/zims"], True),
+        ([r"C:\tools\openzim-mcp.exe"], True),
+        (["uvx", "openzim-mcp", "/zims"], True),
+        (["python", "-m", "openzim_mcp"], True),
+        (["docker", "run", "-i", "example.org/openzim-mcp:latest"], True),
+        (["npx", "files", "/home/ada/openzim-mcp"], False),
+        (["other"], False),
+    ],
+)
+def test_only_what_starts_this_program_is_taken_for_it(command: list[str], is_ours: bool) -> None:  # noqa: FBT001
+    text = json.dumps({"mcpServers": {"a": {"command": command[0], "args": command[1:]}}})
+
+    assert NAMES["cursor"].servers(text) == (["a"] if is_ours else [])
+
+
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 def test_every_client_can_be_connected_and_disconnected(client: clients.Client, tmp_path: Path, town_zim: Path) -> None:
     home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / ".config")}

@@ -8,6 +8,7 @@ import json
 import ntpath
 import os
 import posixpath
+import re
 import shutil
 import stat
 import sys
@@ -46,6 +47,16 @@ def _goose(command: Sequence[str]) -> Entry:
         "envs": {},
         "timeout": 300,
     }
+
+
+def _starts_us(command: Sequence[str]) -> bool:
+    """Whether a command starts this program: by its name, or as a package or an image that something else runs."""
+    names = {"openzim-mcp", "openzim_mcp", "openzim-mcp.exe"}
+    program = re.split(r"[\\/]", command[0])[-1]
+    packages = (
+        word.rpartition("/")[2].partition(":")[0] for word in command[1:] if not word.startswith(("/", "~", "."))
+    )
+    return program in names or any(package in names for package in packages)
 
 
 def _everywhere(*places: str) -> Places:
@@ -87,7 +98,7 @@ class Client:
             return ["zim"] if self.read(text, "zim") else []
         servers = jsonc.loads(text).get(self.key)
         names = servers if isinstance(servers, dict) else {}
-        return [name for name in names if any("openzim" in word for word in self.read(text, name) or [])]
+        return [name for name in names if _starts_us(self.read(text, name) or [""])]
 
     def put(self, text: str, server: str, command: Sequence[str]) -> str:
         """Return a configuration with the server in it."""
