@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from openzim_mcp.commands import exits, frame, table
 from people import on_terminal, person, run
-from wire import COMMAND
+from wire import COMMAND, children
 
 
 @pytest.mark.parametrize("name", table.NAMES)
@@ -100,6 +102,23 @@ def test_output_that_nobody_reads_ends_quietly() -> None:
 
     assert ended.stdout.strip() in {"0", "141"}
     assert ended.stderr == ""
+
+
+def test_an_interrupt_ends_a_command_without_a_traceback(zims: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "verify", "--dir", str(zims / "built")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=person(),
+        start_new_session=True,
+    )
+    while not children(process.pid):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+
+    assert process.returncode == exits.Exit.INTERRUPTED
+    assert said == b""
 
 
 def test_json_is_json_on_a_terminal_too() -> None:

@@ -7,6 +7,7 @@ import difflib
 import gc
 import logging
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -118,6 +119,15 @@ def _meant(words: Sequence[str]) -> str | None:
     return close[0] if close and not os.path.exists(words[0]) else None
 
 
+def _command(words: Sequence[str]) -> int:
+    try:
+        from openzim_mcp.commands import frame  # noqa: PLC0415  serving does without it
+
+        return frame.run(words)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; serving is the default one."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -128,9 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:1] == ["serve"]:
         words = words[1:]
     elif (words and words[0] in table.NAMES) or _COMPLETE in os.environ:
-        from openzim_mcp.commands import frame  # noqa: PLC0415  serving does without it
-
-        return frame.run(words)
+        return _command(words)
     try:
         return serve(words)
     except OpenZimMcpConfigurationError as error:
