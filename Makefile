@@ -32,6 +32,7 @@ bench: $(READY) ## measure, side by side with openzim-mcp 3.4.0 from PyPI
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/finding.py
 	$(BIN)/python benchmarks/people.py
+	$(BIN)/python benchmarks/download.py
 
 handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
 	$(BIN)/python scripts/docs.py

@@ -15,7 +15,9 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # A module may import from its own layer and from those below it.
 LAYERS = [
     {"__main__", "cli"},
-    {"commands", "server"},
+    {"commands"},
+    {"shop"},
+    {"server"},
     {"protocol"},
     {"services"},
     {"archive"},
@@ -38,7 +40,9 @@ OWNERS = {
         "protocol/tools.py",
     },
     "click": {"commands/"},
-    "platformdirs": {"archive/verdicts.py"},
+    "httpcore2": {"shop/network.py"},
+    "httpx2": {"shop/network.py"},
+    "platformdirs": {"archive/verdicts.py", "shop/catalogue.py"},
     "rich": {"commands/terminal.py"},
     "Stemmer": {"content/language.py"},
     "selectolax": {"content/blocks.py", "content/html.py", "content/inline.py", "content/tables.py"},

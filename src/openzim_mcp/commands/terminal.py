@@ -60,11 +60,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a header; numbers, named in `right`, are aligned to the right."""
+    """Rows under a header; numbers, named in `right`, are aligned to the right; what is in `whole` is never broken."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     right: frozenset[str] = field(default_factory=frozenset)
+    whole: frozenset[str] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,12 @@ def _stacked(table: Table) -> list[Facts]:
     return [Facts(list(zip(table.header, row, strict=True))) for row in table.rows]
 
 
+def _least_width(table: Table) -> int:
+    """Return the width below which columns are too narrow to read."""
+    cells = {name: [_cell(row[at]).text for row in table.rows] for at, name in enumerate(table.header)}
+    return sum(max(map(len, [name, *cells[name]])) + 2 if name in table.whole else _COLUMN for name in table.header)
+
+
 def _page(markdown: str) -> RenderableType:
     """Return Markdown as Rich draws it, with headings where reading starts and addresses in sight."""
     from rich import markdown as md  # noqa: PLC0415
@@ -161,12 +168,13 @@ def _renderable(block: Block, width: int) -> RenderableType:
         return text(block)
     if isinstance(block, Lines):
         return Text("\n").join(map(text, block.rows))
-    if isinstance(block, Table) and width < _COLUMN * len(block.header):
+    if isinstance(block, Table) and width < _least_width(block):
         return Group(*(part for facts in _stacked(block) for part in (_renderable(facts, width), Text())))
     if isinstance(block, Table):
         grid = Grid(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         for name in block.header:
-            grid.add_column(name, justify="right" if name in block.right else "left", overflow="fold")
+            side: Literal["left", "right"] = "right" if name in block.right else "left"
+            grid.add_column(name, justify=side, overflow="fold", no_wrap=name in block.whole)
         rows: Sequence[Sequence[str | Cell]] = block.rows
     else:
         grid = Grid.grid(padding=(0, 2, 0, 0))
