@@ -27,10 +27,12 @@ docs: $(READY) ## check that the docs say what is true
 
 check: lint types docs ## all checks but the tests
 
-bench: $(READY) ## measure, side by side with openzim-mcp 3.4.0 from PyPI
+bench: $(READY) ## measure, side by side with other servers from PyPI
 	$(BIN)/python benchmarks/foundation.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/finding.py
+	$(BIN)/python benchmarks/answering.py
+	$(BIN)/python benchmarks/protocol.py
 	$(BIN)/python benchmarks/people.py
 	$(BIN)/python benchmarks/download.py
 

@@ -108,21 +108,25 @@ def catalogue() -> str:
 
 @dataclass
 class Cost:
-    """What searches took, and the CPU of all processes for them, in milliseconds."""
+    """What calls took, and the CPU of all processes for them, in milliseconds."""
 
     took: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
-    def search(self, server: Server, archive: Path, query: str) -> None:
-        """Search once more."""
+    def add(self, server: Server, call: Callable[[], object]) -> None:
+        """Measure one more call."""
         before, started = server.cpu(), time.perf_counter()
-        server.call("zim_search", query=query, zim_file_path=str(archive), limit=TOP)
+        call()
         self.took.append((time.perf_counter() - started) * 1000)
         self.cpu.append(server.cpu() - before)
 
+    def search(self, server: Server, archive: Path, query: str) -> None:
+        """Search once more."""
+        self.add(server, lambda: server.call("zim_search", query=query, zim_file_path=str(archive), limit=TOP))
+
     @property
     def mean_cpu(self) -> float:
-        """The CPU of one search; the system counts in steps that only many searches even out."""
+        """The CPU of one call; the system counts in steps that only many calls even out."""
         return statistics.mean(self.cpu)
 
     @property

@@ -28,14 +28,20 @@ OURS = [str(Path(sys.executable).parent / "openzim-mcp")]
 
 
 def peer_command() -> list[str]:
-    """Return the command of openzim-mcp from PyPI, installed into an environment of its own if need be."""
-    command = PEER / "bin" / "openzim-mcp"
+    """Return the command of openzim-mcp from PyPI."""
+    return installed(PEER, "openzim-mcp", [f"openzim-mcp=={PEER_VERSION}"])
+
+
+def installed(folder: Path, script: str, *packages: list[str]) -> list[str]:
+    """Return a command of packages from PyPI, installed into an environment of its own if need be."""
+    command = folder / "bin" / script
     if not command.exists():
         candidates = [*map(str, Path.home().glob(".pyenv/versions/3.12*/bin/python")), shutil.which("python3.12")]
         python = next((found for found in candidates if found), sys.executable)
-        subprocess.run([python, "-m", "venv", PEER], check=True)
-        pip = [PEER / "bin" / "python", "-m", "pip", "install", "--quiet", f"openzim-mcp=={PEER_VERSION}"]
-        subprocess.run(pip, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([python, "-m", "venv", folder], check=True)
+        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
+        for names in packages:
+            subprocess.run([*pip, *names], check=True, stderr=subprocess.DEVNULL)
     return [str(command)]
 
 

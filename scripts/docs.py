@@ -18,8 +18,9 @@ from mcp import Client, StdioServerParameters
 
 from openzim_mcp import cli, config, errors
 from openzim_mcp.commands import clients, exits, frame, table
-from openzim_mcp.protocol import limits, tools
+from openzim_mcp.protocol import limits, prompts, resources, tools
 from openzim_mcp.protocol.arguments import schema
+from openzim_mcp.services import intents
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -58,6 +59,12 @@ def tool_list() -> str:
         [f"`{tool.name}`", tool.description, "simple, advanced" if tool.simple else "advanced"] for tool in tools.TOOLS
     ]
     return _table(["tool", "what it does", "mode"], rows)
+
+
+def requests() -> str:
+    """Return a row for each kind of request in plain words."""
+    rows = [[intent.name.replace("_", " "), "; ".join(intent.examples)] for intent in intents.INTENTS]
+    return _table(["request", "for example"], rows)
 
 
 def arguments() -> str:
@@ -158,12 +165,33 @@ def demo() -> str:
             f"> {tool} {json.dumps(given)}\n{answer}" for (tool, given), answer in zip(calls, answers, strict=True)
         )
 
-    return f"```\n{anyio.run(ask)}\n```\n"
+    return f"````\n{anyio.run(ask)}\n````\n"  # an answer may hold a fence of three
 
 
 def terminal_session() -> str:
     """Return what a person sees in a terminal."""
     return f"```\n{session.as_text()}\n```\n"
+
+
+def resource_list() -> str:
+    """Return a row for each kind of resource."""
+    listed = [[f"`{resources.FILES.uri}`", str(resources.FILES.description)]]
+    templates = [[f"`{row.uri_template}`", str(row.description)] for row in resources.TEMPLATES]
+    return _table(["URI", "what it is"], listed + templates)
+
+
+def prompt_list() -> str:
+    """Return a row for each prompt, with the calls that it makes."""
+    rows = [
+        [
+            f"`/{prompt.name}`",
+            ", ".join(f"`{name}`" for name in prompt.arguments),
+            prompt.description,
+            " → ".join(f"`{step.tool}`" for step in prompt.steps["advanced"]),
+        ]
+        for prompt in prompts.PROMPTS
+    ]
+    return _table(["prompt", "takes", "what it does", "calls in advanced mode"], rows)
 
 
 def costs() -> str:
@@ -179,9 +207,12 @@ GENERATED = {
     "session": terminal_session,
     "costs": costs,
     "demo": demo,
+    "prompts": prompt_list,
+    "resources": resource_list,
     "settings": settings,
     "tools": tool_list,
     "arguments": arguments,
+    "requests": requests,
     "errors": error_list,
     "usage": usage,
 }

@@ -2,72 +2,67 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.shop.addresses import checked, dated, file_name, is_file_name
-
-FILES = [
-    ("https://x.example/zim/wiki_en_all_2026-01.zim.meta4", "wiki_en_all_2026-01.zim"),
-    ("https://x.example/zim/wiki_en_all_2026-01.zim?a=b#c", "wiki_en_all_2026-01.zim"),
-    ("https://x.example/a.b.c%2B%2B_en_all.zim", "a.b.c++_en_all.zim"),
-]
-
-
-@pytest.mark.parametrize(("url", "name"), FILES)
-def test_the_name_of_a_file_is_the_end_of_its_address(url: str, name: str) -> None:
-    assert file_name(url) == name
-
-
-HOSTILE = [
-    "..%2f..%2fetc%2fpasswd.zim",
-    "%2Fetc%2Fx.zim",
-    "..zim",
-    "...zim",
-    "a..zim",
-    ".hidden.zim",
-    "x.zim.sh",
-    "x.exe",
-    "C:%5Cx.zim",
-    "x%00.zim",
-    "x%0a.zim",
-    "CON.zim",
-    "lpt1.2026.zim",
-    "-rf.zim",
-    "x y.zim",
-    "",
-    "a" * 300 + ".zim",
-    "x\u202ezim.zim",
-]
-
-
-@pytest.mark.parametrize("end", HOSTILE)
-def test_an_address_never_names_anything_but_a_file_beside_the_others(end: str) -> None:
-    assert file_name(f"https://x.example/zim/{end}") is None
+from openzim_mcp.services import addresses
+from openzim_mcp.services.addresses import Address
 
 
 @pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "ftp://x.example/a", "javascript:1", "//x", "http://", "http://[", "http://x y/", "x"]
-)
-def test_only_addresses_of_the_web_are_asked(url: str) -> None:
-    assert checked(url) is None
-
-
-def test_an_address_may_be_relative_to_the_catalogue() -> None:
-    assert checked("/zim/a.zim", "http://ship.example/catalog/v2/entries") == "http://ship.example/zim/a.zim"
-    assert checked("file:///a.zim", "http://ship.example/") is None
-
-
-@pytest.mark.parametrize(
-    ("stem", "parts"),
+    ("uri", "address"),
     [
-        ("wiki_en_all_maxi_2026-01", ("wiki_en_all_maxi", "2026-01")),
-        ("wiki_en_2026-01-15", ("wiki_en", "2026-01-15")),
-        ("wiki_en_all", ("wiki_en_all", "")),
-        ("2026-01", ("2026-01", "")),
+        ("zim://files", Address()),
+        ("zim://files/", Address()),
+        ("ZIM://Files", Address()),
+        ("zim://files.zim", Address("files.zim")),
+        ("zim://wiki", Address("wiki")),
+        ("zim://wiki/", Address("wiki")),
+        ("zim://wiki/entry/A/B?c#d", Address("wiki", "A/B?c#d")),
+        ("zim://wiki/entry/A%2FB", Address("wiki", "A%2FB")),
+        ("zim://files/entry/entry/x", Address("files", "entry/x")),
+        ("zim://wiki/entry/", None),
+        ("zim://wiki/other", None),
+        ("zim://", None),
+        ("zim:///wiki", None),
+        ("zim://a%2Fb", None),
+        ("file:///wiki", None),
+        ("wiki", None),
     ],
 )
-def test_a_name_has_a_base_and_a_date(stem: str, parts: tuple[str, str]) -> None:
-    assert dated(stem) == parts
+def test_what_a_uri_names(uri: str, address: Address | None) -> None:
+    assert addresses.parse(uri) == address
 
 
-def test_a_name_is_bare() -> None:
-    assert is_file_name("a.zim")
-    assert not is_file_name("b/a.zim")
+def test_names_and_paths_are_tried_unescaped_first_then_as_written() -> None:
+    address = addresses.parse("zim://a%20b/entry/100%25")
+
+    assert address is not None
+    assert address.names == ["a b", "a%20b"]
+    assert address.paths == ["100%", "100%25"]
+
+
+@pytest.mark.parametrize("name", ["wiki_en_2026-01", "a b", "x@y~2", "50%", "Zürich", "a:b", "what?#", "files", "it's"])
+def test_the_address_of_an_archive_leads_back_to_it(name: str) -> None:
+    uri = addresses.of_archive(name)
+    address = addresses.parse(uri)
+
+    assert uri.isascii()
+    assert " " not in uri
+    assert address is not None
+    assert address.names[0].removesuffix(".zim") == name
+
+
+@pytest.mark.parametrize(
+    ("uri", "other"),
+    [
+        ("zim://files", "ZIM://files/"),
+        ("zim://wiki", "zim://Wiki.zim"),
+        ("zim://wiki", "zim://wiki/entry/A/B"),
+        ("zim://a%20b", "zim://a b"),
+        ("zim://Z%C3%BCrich", "zim://zürich"),
+    ],
+)
+def test_spellings_of_one_address_have_one_key(uri: str, other: str) -> None:
+    assert addresses.key(uri) == addresses.key(other)
+
+
+def test_the_list_and_an_archive_of_its_name_have_different_keys() -> None:
+    assert addresses.key("zim://files") != addresses.key("zim://files.zim")

@@ -112,7 +112,3 @@ def test_a_briefing_cites_its_sources_by_number(isles: Archive) -> None:
 )
 def test_an_address_escapes_only_what_it_must(path: str, expected: str) -> None:
     assert answers.uri("x", path) == expected
-
-
-def test_evidence_tells_how_well_a_title_is_known(isles: Archive) -> None:
-    assert answers.evidence(isles, ["Ravenport", "the port", "zurich", "Nowhere"]) == [1.0, 1.0, 0.9, 0.0]

@@ -132,3 +132,11 @@ def test_a_cursor_of_another_archive_is_refused(towns: Archive, tmp_path: Path) 
 
     with pytest.raises(errors.CursorRefused, match="another archive"):
         browse.walk(other, "C", cursor, 5)
+
+
+def test_paths_that_begin_alike_are_found_by_halving(towns: Archive) -> None:
+    maps = browse.beginning_with(towns, "maps/", 1, pages_only=False)
+    pages = browse.beginning_with(towns, "", 10, pages_only=True)
+
+    assert maps == browse.Beginnings(["maps/alderwick.png"], 2)
+    assert pages == browse.Beginnings(["Alderwick", "Port", "Ravenport", "Zürich"], 4)

@@ -48,6 +48,16 @@ def test_a_question_without_an_answer_ends_with_1(isles_zim: Path) -> None:
     assert ended.out.startswith("Nothing was found")
 
 
+def test_no_command_goes_on_where_another_ended(isles_zim: Path) -> None:
+    run("ask", "search for town", isles_zim)
+
+    ended = run("ask", "next page", isles_zim)
+
+    assert (ended.code, ended.out) == (Exit.USAGE, "")
+    assert "There is no next page: each command answers by itself." in ended.err
+    assert "`search --limit`" in ended.err
+
+
 def test_search_lists_articles_with_their_passages(shelf: Path) -> None:
     ended = run("search", "herring amber", shelf)
 

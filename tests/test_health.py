@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,3 +178,34 @@ def test_an_archive_that_was_only_slow_is_tried_again(open_server: Open, town_zi
     assert (slow["operation"], closed["operation"]) == ("archive_quarantined", "archive_quarantined")
     assert (report["is_valid"], report["quarantine"]) == (True, [])
     assert again["metadata"]["Title"] == "Test"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time is read from /proc")
+def test_a_cancelled_verification_stops_reading(open_server: Open, tmp_path: Path, zims: Path) -> None:
+    big = tmp_path / "big.zim"
+    raw = (zims / "built/se_coffee.zim").read_bytes()
+    big.write_bytes(raw)
+    with big.open("r+b") as file:
+        file.seek(72)  # where the header says that the checksum is
+        file.write((20_000_000_000).to_bytes(8, "little"))
+        file.truncate(20_000_000_016)
+    wire = open_server(tmp_path)
+    params = {
+        "name": "zim_health",
+        "arguments": {"zim_file_path": "big"},
+        "_meta": {"progressToken": "t"},
+    }
+    number = wire.start("tools/call", params)
+    assert wire.hear("notifications/progress")
+    assert wire.hear("notifications/progress")
+
+    wire.notify("notifications/cancelled", requestId=number)
+
+    def ticks() -> int:
+        stat = Path(f"/proc/{wire.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(stat[11]) + int(stat[12])
+
+    time.sleep(0.5)
+    before = ticks()
+    time.sleep(2)
+    assert ticks() - before < 0.5 * os.sysconf("SC_CLK_TCK")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -242,7 +243,9 @@ def test_an_unplugged_directory_is_reported_and_comes_back(shelf: Path) -> None:
 
     assert unplugged.archives == ()
     assert unplugged.directories_accessible == 0
-    assert unplugged.refused[0] == Refusal("zims", "directory cannot be read: No such file or directory")
+    assert unplugged.refused[0] == Refusal(
+        "zims", "directory cannot be read: No such file or directory", is_directory=True
+    )
     assert back.directories_accessible == 2
     assert len(back.archives) == 6
 
@@ -264,3 +267,18 @@ def test_names_are_shown_without_what_cannot_be_seen(tmp_path: Path, town_zim: P
 
     assert names(library) == ["evil [31m"]
     assert library.find("evil [31m").name == "evil [31m"
+
+
+def test_a_scan_of_a_thousand_archives_takes_less_than_fifty_milliseconds(tmp_path: Path, zims: Path) -> None:
+    for number in range(1000):
+        shutil.copy(zims / "built/empty.zim", tmp_path / f"archive_en_{number}.zim")
+    library = Library([tmp_path])
+    library.scan()
+
+    used = []
+    for _ in range(5):
+        before = time.process_time()
+        assert len(library.scan().archives) == 1000
+        used.append(time.process_time() - before)
+
+    assert min(used) < 0.05

@@ -1,4 +1,4 @@
-"""How a server ends: with its input, with a signal, with its parent; never leaving a process behind."""
+"""The pipes of a server, and how it ends: with its input, a signal, its parent; never leaving a process behind."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,9 +98,73 @@ def test_requests_sent_before_the_server_is_ready_are_answered(town_zim: Path) -
 
 def test_a_file_full_of_nonsense_does_not_end_the_server(town_zim: Path) -> None:
     with Wire("--mode", "advanced", town_zim) as wire:
-        assert wire.process.stdin is not None
-        wire.process.stdin.write(b"not json\n{}\n[]\n\xff\xfe\x00\n" + b"x" * 200_000 + b"\n")
-        wire.process.stdin.flush()
+        wire.write(b"not json\n{}\n[]\n\xff\xfe\x00\n" + b"x" * 200_000 + b"\n")
 
         assert wire.call("zim_metadata")["metadata"]["Title"] == "Test"
         assert children(wire.process.pid)
+
+
+@pytest.fixture
+def deaf(town_zim: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A server whose client asks a lot and reads nothing."""
+    params = b'{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}'
+    process = subprocess.Popen(
+        [*COMMAND, "--mode", "advanced", str(town_zim)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment({}),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":%b}\n' % params)
+    process.stdin.flush()
+    process.stdout.readline()
+    for number in range(1, 50):
+        process.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % number)
+    process.stdin.flush()
+    time.sleep(1)
+    yield process
+    process.stdin.close()
+    process.stdout.close()
+
+
+def test_a_signal_ends_a_server_whose_client_does_not_read(deaf: subprocess.Popen[bytes]) -> None:
+    assert deaf.poll() is None
+
+    deaf.terminate()
+
+    assert deaf.wait(10) == 0
+
+
+def test_a_server_ends_when_nobody_can_read_it_any_more(deaf: subprocess.Popen[bytes]) -> None:
+    assert deaf.stdout is not None
+
+    deaf.stdout.close()
+
+    assert deaf.wait(10) == 0
+
+
+def test_a_line_of_ten_megabytes_is_read_in_linear_time(town_zim: Path) -> None:
+    with Wire("--mode", "advanced", town_zim) as wire:
+        started = time.monotonic()
+        number = wire.start_call("zim_metadata", zim_file_path="x" * 10_000_000)
+
+        assert wire.finish_call(number)["operation"] == "invalid_arguments"
+        assert time.monotonic() - started < 10
+
+
+def test_what_is_printed_by_mistake_never_reaches_the_client() -> None:
+    code = (
+        "import anyio\n"
+        "from openzim_mcp.protocol.stdio import StdoutLines\n"
+        "async def main():\n"
+        "    output = StdoutLines()\n"
+        "    print('by mistake', flush=True)\n"
+        "    await output.write(b'meant')\n"
+        "anyio.run(main)"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert (ran.stdout, ran.stderr) == ("meant\n", "by mistake\n")

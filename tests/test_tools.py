@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +15,10 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from openzim_mcp.content import tokens
 from openzim_mcp.protocol import tools
 from openzim_mcp.services import paging
-from wire import Wire, environment
+from wire import MODERN, Wire, environment, is_alive
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "tools.json"
 Open = Callable[..., Wire]
@@ -50,6 +55,31 @@ def test_each_mode_offers_its_tools(open_server: Open, town_zim: Path) -> None:
         assert offered(simple) == ["zim_query"]
         answer = simple.wait(simple.start_call("zim_metadata"))
         assert answer["error"] == {"code": -32602, "message": "Unknown tool: zim_metadata. There are: zim_query."}
+
+
+@pytest.mark.parametrize(("mode", "most"), [("simple", 500), ("advanced", 3000)])
+def test_the_list_is_light_and_the_same_for_every_connection(town_zim: Path, mode: str, most: int) -> None:
+    lists = []
+    for revision in ("2025-11-25", "2025-11-25", MODERN):
+        with Wire("--mode", mode, town_zim).speaking(revision) as wire:
+            lists.append(wire.request("tools/list")["tools"])
+
+    assert lists[0] == lists[1] == lists[2]
+    assert tokens.estimate(json.dumps(lists[0], separators=(",", ":"))) < most
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", MODERN])
+@pytest.mark.parametrize("mode", ["simple", "advanced"])
+def test_the_server_says_in_a_few_lines_how_to_use_it(town_zim: Path, mode: str, revision: str) -> None:
+    wire = Wire("--mode", mode, town_zim)
+    told = wire.introduce(revision)
+    wire.close()
+
+    named = set(re.findall(r"zim_(?!file)\w+", told["instructions"]))
+    assert named <= {tool.name for tool in tools.offered(mode)}
+    assert "zim_query" in named
+    assert "never instructions" in told["instructions"]
+    assert len(told["instructions"]) < 400
 
 
 def test_without_a_directory_the_handbook_is_served(open_server: Open) -> None:
@@ -192,6 +222,43 @@ def test_sixty_four_calls_at_once_are_all_answered(open_server: Open, zims: Path
     ]
 
     assert [server.finish_call(number)["offset"] for number in numbers] == list(range(64))
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
+@pytest.mark.parametrize("revision", ["2025-06-18", MODERN])
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "zim_browse", "arguments": {"namespace": "C"}}),
+        ("tools/call", {"name": "zim_query", "arguments": {"query": "where is Ravenport?"}}),
+        ("resources/read", {"uri": "zim://towns_en_all_2026-01/entry/Ravenport"}),
+    ],
+)
+def test_a_cancelled_call_stops_its_worker_and_closes_nothing(
+    town_zim: Path, revision: str, method: str, params: dict[str, object]
+) -> None:
+    with Wire("--mode", "advanced", town_zim, CACHE__ENABLED="false").speaking(revision) as wire:
+        wire.call("zim_metadata")
+        workers = wire.workers
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        number = wire.start(method, params)
+        time.sleep(0.5)
+        assert all(map(is_alive, workers))
+
+        wire.notify("notifications/cancelled", requestId=number, reason="not needed")
+
+        assert wait_until(lambda: not any(map(is_alive, workers)))
+        assert wire.call("zim_metadata")["metadata"]["Title"] == "Test"
+        assert wire.call("zim_health", zim_file_path=town_zim.stem)["quarantine"] == []
+        assert number not in wire._answers
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from conftest import archive_file
-from openzim_mcp.archive.verify import Verifier
+from openzim_mcp.archive.verdicts import Verdicts
+from openzim_mcp.archive.verify import Verification, Verifier
 
 pytestmark = pytest.mark.anyio
 
@@ -68,3 +70,18 @@ async def test_it_ends_with_the_server(zims: Path) -> None:
 
     assert run.done
     assert run.valid is None
+
+
+async def test_of_two_who_ask_at_once_the_second_joins_the_run_of_the_first(town_zim: Path, tmp_path: Path) -> None:
+    verifier = Verifier(Verdicts(str(tmp_path / "verdicts.json")))
+    runs: list[Verification] = []
+
+    async def ask() -> None:
+        runs.append(await verifier.verify(archive_file(town_zim), patience=20))
+
+    async with verifier.running(), anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        tasks.start_soon(ask)
+
+    assert runs[0] is runs[1]
+    assert runs[0].valid is True

@@ -8,11 +8,21 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, Self
 
 COMMAND = [sys.executable, "-m", "openzim_mcp"]
+HANDSHAKE_REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+MODERN = "2026-07-28"
+REVISIONS = [*HANDSHAKE_REVISIONS, MODERN]
 PROTOCOL = "2025-06-18"
+_META = "io.modelcontextprotocol/"
+_ENVELOPE = {
+    f"{_META}protocolVersion": MODERN,
+    f"{_META}clientInfo": {"name": "test", "version": "1"},
+    f"{_META}clientCapabilities": {},
+}
 
 
 def environment(settings: dict[str, str]) -> dict[str, str]:
@@ -48,6 +58,7 @@ class Wire:
             stderr=subprocess.PIPE,
             env=environment(settings),
         )
+        self.revision = PROTOCOL
         self._id = 0
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._log: list[bytes] = []
@@ -61,10 +72,23 @@ class Wire:
             thread.start()
 
     def __enter__(self) -> Self:
-        client = {"name": "test", "version": "1"}
-        self.request("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.introduce(self.revision)
         return self
+
+    def speaking(self, revision: str) -> Self:
+        """Have the connection opened in this revision of the protocol."""
+        self.revision = revision
+        return self
+
+    def introduce(self, revision: str) -> dict[str, Any]:
+        """Open the connection and return what the server says of itself."""
+        self.revision = revision
+        if revision == MODERN:
+            return self.request("server/discover")
+        client = {"name": "test", "version": "1"}
+        answer = self.request("initialize", {"protocolVersion": revision, "capabilities": {}, "clientInfo": client})
+        self.notify("notifications/initialized")
+        return answer
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -100,14 +124,26 @@ class Wire:
         assert self.process.stderr is not None
         self._log.extend(self.process.stderr)
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Any) -> None:
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, raw: bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.write(raw)
         self.process.stdin.flush()
+
+    def line(self, seconds: float = 20) -> Any:
+        """Return the next message, whatever it is."""
+        return json.loads(self._lines.get(timeout=seconds))
+
+    def notify(self, method: str, **params: Any) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
 
     def start(self, method: str, params: dict[str, Any]) -> int:
         """Send a request and return its number, without waiting."""
         self._id += 1
+        if self.revision == MODERN:
+            params = params | {"_meta": _ENVELOPE | params.get("_meta", {})}
         self.send({"jsonrpc": "2.0", "id": self._id, "method": method, "params": params})
         return self._id
 
@@ -117,12 +153,31 @@ class Wire:
             line = self._lines.get(timeout=seconds)
             if not line:
                 raise AssertionError(f"the server ended: {self.log}")
-            message = json.loads(line)
-            if "id" in message:
-                self._answers[message["id"]] = message
-            else:
-                self.notifications.append(message)
+            self._sort(json.loads(line))
         return self._answers.pop(number)
+
+    def _sort(self, message: dict[str, Any]) -> None:
+        if "id" in message:
+            self._answers[message["id"]] = message
+        else:
+            self.notifications.append(message)
+
+    def hear(self, method: str, seconds: float = 10, **params: Any) -> bool:
+        """Wait for a notification with these parameters, and forget it and those before it."""
+        end = time.monotonic() + seconds
+        while True:
+            for place, note in enumerate(self.notifications):
+                if note["method"] == method and params.items() <= note.get("params", {}).items():
+                    del self.notifications[: place + 1]
+                    return True
+            try:
+                self._sort(json.loads(self._lines.get(timeout=max(0.01, end - time.monotonic()))))
+            except queue.Empty:
+                return False
+
+    def refused(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON-RPC error that a request gets."""
+        return dict(self.wait(self.start(method, params))["error"])
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         answer = self.wait(self.start(method, params or {}))

@@ -8,7 +8,9 @@ OpenZimMcpError
 │   ├── EntryNotFound              the archive has no such entry
 │   ├── InvalidPathCombination     a call that asks for several things at once, or for none
 │   ├── NamespaceNotFound          the archive has no such namespace or folder
+│   ├── NoNextPage                 nothing that goes on was asked for before
 │   ├── OutOfRange                 an offset beyond the end
+│   ├── ResourceNotFound           no resource has this URI
 │   └── SectionNotFound            the article has no such section
 ├── OpenZimMcpArchiveError         an archive cannot be read
 │   ├── ArchiveUnusable            the file is not a sound, complete ZIM file
@@ -99,6 +101,12 @@ class OutOfRange(OpenZimMcpValidationError):
     operation = "offset_out_of_range"
 
 
+class ResourceNotFound(OpenZimMcpValidationError):
+    """No resource has this URI."""
+
+    operation = "resource_not_found"
+
+
 class SectionNotFound(OpenZimMcpValidationError):
     """The article has no such section."""
 
@@ -109,6 +117,10 @@ class NamespaceNotFound(OpenZimMcpValidationError):
     """The archive has no such namespace or folder."""
 
     operation = "namespace_not_found"
+
+
+class NoNextPage(OpenZimMcpValidationError):
+    """The call asks for the next page, and nothing that goes on was asked for before."""
 
 
 class OpenZimMcpArchiveError(OpenZimMcpError):

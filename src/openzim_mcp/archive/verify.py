@@ -25,7 +25,7 @@ _LOOK_SECONDS = 0.5
 
 
 class _Stopped(Exception):
-    """The server ends; the thread that meets this is no longer waited for."""
+    """The server ends, or nobody wants to know any more."""
 
 
 @dataclass
@@ -40,6 +40,8 @@ class Verification:
     valid: bool | None = None
     problem: str | None = None
     done: bool = False
+    waiting: int = 0
+    is_abandoned: bool = False
     finished: anyio.Event = field(default_factory=anyio.Event)
 
     @property
@@ -70,16 +72,15 @@ class Verifier:
 
     async def verdict(self, archive: ArchiveFile) -> bool | None:
         """Return what is known of this state of the file, here or in another process: None if it was not verified."""
-        known = await self._settled(archive) or self._known.get(archive.identity)
+        known = await self._latest(archive)
         return known.valid if known else None
 
-    async def _settled(self, archive: ArchiveFile) -> Verification | None:
-        """Return a verification that any process has done."""
+    async def _latest(self, archive: ArchiveFile) -> Verification | None:
+        """Return the verification that is under way here, or that any process has done."""
+        valid = await to_thread.run_sync(self._verdicts.recall, archive) if self._verdicts else None
+        # Looked up after the wait: of two who ask at once, the second joins the run of the first.
         run = self._known.get(archive.identity)
-        if self._verdicts is None or (run and not run.done):
-            return run
-        valid = await to_thread.run_sync(self._verdicts.recall, archive)
-        if valid is None or (run and run.valid is valid):
+        if valid is None or (run and (not run.done or run.valid is valid)):
             return run
         return Verification(archive.size, archive.size, valid, done=True)
 
@@ -88,25 +89,43 @@ class Verifier:
     ) -> Verification:
         """Return the verification, done if it takes less than `patience` seconds; otherwise it goes on by itself.
 
-        One that was done before is taken, unless it shall be done `anew`.
+        One that was done before is taken, unless it shall be done `anew`. A run stops when the last one who waits for
+        it is cancelled.
         """
-        run = None if anew else await self._settled(archive)
+        run = None if anew else await self._latest(archive)
         if run is None:
             assert self._tasks is not None, "verify() needs running()"
             run = self._known[archive.identity] = Verification(bytes_total=archive.size)
             self._tasks.start_soon(self._verify, archive, run)
-        with anyio.move_on_after(patience):
-            while not run.done:
-                if listener:
-                    await listener(run.bytes_done, run.bytes_total)
-                with anyio.move_on_after(_LOOK_SECONDS):
-                    await run.finished.wait()
+        run.waiting += 1
+        try:
+            with anyio.move_on_after(patience):
+                await self._follow(run, listener)
+        except anyio.get_cancelled_exc_class():
+            if run.waiting == 1 and not run.done:
+                run.is_abandoned = True
+                self._forget(archive, run)
+            raise
+        finally:
+            run.waiting -= 1
         return run
+
+    async def _follow(self, run: Verification, listener: Listener | None) -> None:
+        while not run.done:
+            if listener:
+                await listener(run.bytes_done, run.bytes_total)
+            with anyio.move_on_after(_LOOK_SECONDS):
+                await run.finished.wait()
+
+    def _forget(self, archive: ArchiveFile, run: Verification) -> None:
+        """Let the next one who asks have it verified, unless that is under way."""
+        if self._known.get(archive.identity) is run:
+            del self._known[archive.identity]
 
     async def _verify(self, archive: ArchiveFile, run: Verification) -> None:
         def report(done: int, total: int) -> None:
             run.bytes_done, run.bytes_total = done, total
-            if self._stop.is_set():
+            if run.is_abandoned or self._stop.is_set():
                 raise _Stopped
 
         try:
@@ -115,11 +134,13 @@ class Verifier:
             )
             if self._verdicts and run.valid is not None:
                 await to_thread.run_sync(functools.partial(self._verdicts.keep, archive, valid=run.valid))
+        except _Stopped:
+            run.problem = "no longer waited for"
         except NotAZim:
             run.valid = False
         except OSError as error:
             # A disk may recover, a file come back: the next one who asks has it verified anew.
-            self._known.pop(archive.identity, None)
+            self._forget(archive, run)
             run.problem = f"cannot be read to its end: {error.strerror or 'input/output error'}"
         finally:
             run.done = True

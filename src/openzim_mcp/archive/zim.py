@@ -164,12 +164,24 @@ class Archive:
                 found[key] = bytes(self._zim.get_metadata(key))
         return found
 
+    def says(self, key: str) -> str:
+        """Return one metadata value as text, or nothing."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+            return bytes(self._zim.get_metadata(key)).decode(errors="replace")
+        return ""
+
+    def illustration(self, size: int, most: int) -> bytes:
+        """Return the picture that stands for the archive, or nothing where there is none of `most` bytes at most."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+            if self._zim.has_illustration(size):
+                item = self._zim.get_illustration_item(size)
+                return bytes(item.content) if item.size <= most else b""
+        return b""
+
     @cached_property
     def languages(self) -> str:
         """The codes of the archive's languages, as it gives them: `eng`, `ara,jpn`, or nothing."""
-        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
-            return bytes(self._zim.get_metadata("Language")).decode(errors="replace")
-        return ""
+        return self.says("Language")
 
     @cached_property
     def namespaces(self) -> dict[str, range]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from openzim_mcp import errors
 from openzim_mcp.commands import frame, session
 from openzim_mcp.commands.exits import Exit
 from openzim_mcp.commands.terminal import Cell
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _SOURCE = re.compile(r"^(Source: .*)$", re.MULTILINE)
 _NOTHING = "Nothing was found"
+_MORE = "A larger --budget makes an answer longer; `read` shows whole articles, `search --limit` more results."
 
 
 @frame.command(
@@ -38,7 +40,10 @@ def command(
     async def work(backend: Backend) -> Any:
         from openzim_mcp.protocol import direct  # noqa: PLC0415
 
-        return await direct.run(backend, "zim_query", query=question, zim_file_path=archive, compact_budget=budget)
+        try:
+            return await direct.run(backend, "zim_query", query=question, zim_file_path=archive, compact_budget=budget)
+        except errors.NoNextPage:
+            raise errors.NoNextPage("There is no next page: each command answers by itself.", hint=_MORE) from None
 
     answer = session.run(terminal, where, work)
     text = getattr(answer, "text", None)

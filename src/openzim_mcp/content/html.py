@@ -38,7 +38,7 @@ _LANDMARK_CHARACTERS = 1500
 
 def parse(raw: bytes, path: str) -> Document:
     """Return the document of a page; `path` is where its relative links start."""
-    raw = _utf8(raw).translate(None, _CONTROLS)
+    raw = utf8(raw).translate(None, _CONTROLS)
     if _is_bomb(raw):
         return _plain(raw)
     tree = LexborHTMLParser(raw)
@@ -55,7 +55,8 @@ def parse(raw: bytes, path: str) -> Document:
     return walker.document(tree)
 
 
-def _utf8(raw: bytes) -> bytes:
+def utf8(raw: bytes) -> bytes:
+    """Return a page in UTF-8, whatever it was written in."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8"),
         (codecs.BOM_UTF16_LE, "utf-16"),

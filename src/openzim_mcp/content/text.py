@@ -14,7 +14,7 @@ _INVISIBLE = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]+|[\u200c\u200d]{2,}"
 )
 # What would be read as Markdown structure, or as one of this server's own lines, at the start of a line.
-_STRUCTURE = re.compile(r"#{1,6}\s|>|```|~~~|-{3,}|={3,}|\*{3,}|\||\[content_offset=|Source: ")
+_STRUCTURE = re.compile(r"#{1,6}\s|>|```|~~~|-{3,}|={3,}|\*{3,}|\||\[(?:content_)?offset=|Source: ")
 _STARTS_STRUCTURE = frozenset("#>`~-=*|[S")
 # The invisible characters that Python calls printable.
 _DECEPTIVE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]")

@@ -69,18 +69,30 @@ def _explain(error: Any, names: list[str], given: dict[str, Any]) -> str:
     return f"{name}: {accepted}, not {clean(repr(given.get(name)), 80)}"
 
 
+_SAYS_NOTHING = (
+    ("default", None),
+    ("default", False),
+    ("default", 0),
+    ("default", ""),
+    ("minimum", 0),
+    ("maximum", 2**32),
+)
+
+
 def schema(model: type[Arguments]) -> dict[str, Any]:
     """Return the JSON schema of a tool's arguments, without what a model would only pay for."""
     full = model.model_json_schema()
-    properties = {name: _small(field) for name, field in full.get("properties", {}).items()}
-    required = {"required": full["required"]} if "required" in full else {}
+    named = full.get("properties", {})
+    first = full.get("required", [])
+    properties = {name: _small(named[name]) for name in (*first, *(name for name in named if name not in first))}
+    required = {"required": first} if first else {}
     return {"type": "object", "properties": properties, **required, "additionalProperties": False}
 
 
 def _small(field: dict[str, Any]) -> dict[str, Any]:
-    """Drop titles, null alternatives and null defaults: leaving an argument out says the same."""
+    """Drop titles, null alternatives, empty defaults and limits that nobody meets: left out, they say the same."""
     kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
     flat = {k: v for k, v in field.items() if k != "anyOf"} | (kinds[0] if len(kinds) == 1 else {})
     if len(kinds) > 1:
         flat["anyOf"] = kinds
-    return {k: v for k, v in flat.items() if k not in {"title", "maxLength"} and not (k == "default" and v is None)}
+    return {k: v for k, v in flat.items() if k not in {"title", "maxLength"} and (k, v) not in _SAYS_NOTHING}

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import weakref
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from anyio import to_thread
 from cachetools import TTLCache
 
+from openzim_mcp import errors
 from openzim_mcp.archive.engine import Engine
 from openzim_mcp.archive.verdicts import Verdicts
 from openzim_mcp.archive.verify import Verifier
 from openzim_mcp.protocol.limits import RateLimiter
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from openzim_mcp.archive.file import ArchiveFile, Identity
     from openzim_mcp.config import CacheSettings, Settings
@@ -64,6 +67,25 @@ class Answers:
             self._kept[key] = answer
 
 
+class Places:
+    """Where the last answer to each connection goes on, so that a client can ask for "the next page"."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Any] = {}
+
+    def of(self, connection: object) -> Any:
+        """Return what continues the last answer."""
+        return self._kept.get(id(connection))
+
+    def keep(self, connection: object, rest: Any) -> None:
+        """Note what continues an answer, for as long as the connection lasts."""
+        if connection is None:
+            return
+        if id(connection) not in self._kept:
+            weakref.finalize(connection, self._kept.pop, id(connection), None).atexit = False
+        self._kept[id(connection)] = rest
+
+
 @dataclass
 class Backend:
     """The parts of a running server."""
@@ -74,6 +96,7 @@ class Backend:
     verifier: Verifier
     limiter: RateLimiter
     answers: Answers
+    places: Places = field(default_factory=Places)
     opened: dict[Identity, str | None] = field(default_factory=dict)
     """Why each archive that was tried cannot be opened, or None."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -99,15 +122,33 @@ class Backend:
 
     async def scan(self) -> Listing:
         """Return all archives that are there now."""
-        return await to_thread.run_sync(self.library.scan)
+        return await to_thread.run_sync(self.library.scan, abandon_on_cancel=True)
 
     async def run(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
         """Run a service function on an archive in a worker."""
         answer: Payload = await self.engine.call(function, archive, **arguments)
         return answer
 
-    async def ask(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
-        """Run a service function on an archive in a worker, or return the answer that it gave before."""
+    async def ask(
+        self,
+        function: Callable[..., Any],
+        archive: ArchiveFile,
+        /,
+        without_index: Callable[..., Any] | None = None,
+        **arguments: Any,
+    ) -> Payload:
+        """Run a service function on an archive in a worker, or return the answer that it gave before.
+
+        Where the archive's index is closed, `without_index` does it, if there is such a way.
+        """
+        try:
+            return await self._ask(function, archive, arguments)
+        except errors.ArchiveQuarantined as closed:
+            if without_index is None or closed.details.get("scope") != "index":
+                raise
+            return await self._ask(without_index, archive, arguments)
+
+    async def _ask(self, function: Callable[..., Any], archive: ArchiveFile, arguments: Payload) -> Payload:
         name = f"{function.__module__}.{function.__qualname__}"
         key = json.dumps([name, archive.name, archive.identity, arguments], sort_keys=True)
         answer = self.answers.get(key)
@@ -115,3 +156,22 @@ class Backend:
             answer = await self.run(function, archive, **arguments)
             self.answers.keep(key, answer)
         return answer
+
+    async def each(
+        self, archives: Sequence[ArchiveFile], ask: Callable[[ArchiveFile], Awaitable[Payload]]
+    ) -> list[Payload | errors.OpenZimMcpError]:
+        """Ask all of some archives at once; for one that fails or is late, the answer is the error."""
+        late = errors.OpenZimMcpArchiveError("It did not answer before the deadline.")
+        answers: list[Payload | errors.OpenZimMcpError] = [late for _ in archives]
+
+        async def one(number: int, archive: ArchiveFile) -> None:
+            try:
+                answers[number] = await ask(archive)
+            except errors.OpenZimMcpError as error:
+                answers[number] = error
+
+        with anyio.move_on_after(self.settings.worker.deadline_seconds):
+            async with anyio.create_task_group() as tasks:
+                for number, archive in enumerate(archives):
+                    tasks.start_soon(one, number, archive)
+        return answers

@@ -21,6 +21,8 @@ class DirectCall:
 
     backend: Backend
     listener: Listener | None = None
+    connection: None = None
+    """Each call stands alone: none goes on where another ended."""
 
 
 _TOOLS: dict[str, tuple[type[Arguments], Callable[[Any, Any], Awaitable[Payload | Markdown | Picture]]]] = {

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Literal
 
-import anyio
 from pydantic import Field, model_validator
 
 from openzim_mcp import errors
 from openzim_mcp.protocol.arguments import ArchiveArguments, check_start
+from openzim_mcp.protocol.progress import Tally
 from openzim_mcp.services import paging, queries, search, titles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openzim_mcp.archive.file import ArchiveFile
+    from openzim_mcp.archive.verify import Listener
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
@@ -66,7 +67,7 @@ async def zim_search(call: Call, given: SearchArguments) -> Payload:
     """Find what a call asks for."""
     queries.text_of(given.query or "")
     if given.cross_file:
-        return await _everywhere(call.backend, given)
+        return await _all_archives(call.backend, given, call.listener)
     archive = await call.backend.find(given.zim_file_path)
     limit = given.limit or call.backend.settings.content.default_search_limit
     return await _one(call.backend, archive, _request(given, limit), given.offset, given.cursor)
@@ -78,36 +79,38 @@ def _request(given: SearchArguments, limit: int) -> Payload:
     return asked | {"limit": limit}
 
 
-async def _one(backend: Backend, archive: ArchiveFile, request: Payload, offset: int, cursor: str | None) -> Payload:
+async def _one(
+    backend: Backend,
+    archive: ArchiveFile,
+    request: Payload,
+    offset: int = 0,
+    cursor: str | None = None,
+    snippet: int | None = None,
+) -> Payload:
     """Search one archive; where its index is closed, without it."""
-    page = {"request": request, "offset": offset, "cursor": cursor}
+    page: Payload = {"request": request, "offset": offset, "cursor": cursor}
     if request["mode"] != "fulltext":
         function = titles.find if request["mode"] == "title" else titles.suggest
         return await backend.ask(function, archive, **page)
-    page |= {"snippet": backend.settings.content.snippet_length, "seconds": backend.scan_seconds}
-    try:
-        return await backend.ask(search.fulltext, archive, **page)
-    except errors.ArchiveQuarantined as closed:
-        if closed.details.get("scope") != "index":
-            raise
-        return await backend.ask(search.fulltext_without_index, archive, **page)
+    page |= {"snippet": snippet or backend.settings.content.snippet_length, "seconds": backend.scan_seconds}
+    return await backend.ask(search.fulltext, archive, without_index=search.fulltext_without_index, **page)
 
 
-async def _everywhere(backend: Backend, given: SearchArguments) -> Payload:
+async def _all_archives(backend: Backend, given: SearchArguments, listener: Listener | None) -> Payload:
     """Search every archive at once and put the results in one order."""
     archives = (await backend.scan()).archives
     backend.limiter.charge(_OPERATIONS[given.mode], len(archives))
     limit = given.limit or backend.settings.content.default_search_limit
     request = _request(given, limit)
-    state = _state(archives)
-    start = paging.position(search.TOOL, given.cursor, given.offset, state, request)
+    now = state(archives)
+    start = paging.position(search.TOOL, given.cursor, given.offset, now, request)
     if start >= _DEEPEST:
         raise errors.OutOfRange(
             f"offset={start} lies beyond the end: a list of all archives has {_DEEPEST} places at most.",
             hint="Search one archive (zim_file_path) to go deeper.",
         )
     stop = min(start + limit, _DEEPEST)
-    answers = await _ask_all(backend, archives, request | {"limit": stop})
+    answers = await everywhere(backend, archives, request | {"limit": stop}, listener=listener)
     searched = [answer for answer in answers if "error" not in answer]
     done = stop >= min(_DEEPEST, sum(answer["total"] for answer in searched))
     of_each = limit if given.limit else min(limit, _OF_EACH)
@@ -119,35 +122,39 @@ async def _everywhere(backend: Backend, given: SearchArguments) -> Payload:
         "results": merge(answers, given.mode)[start:stop],
         "archives_searched": len(searched),
         "archives_failed": len(answers) - len(searched),
-        "next_cursor": None if done else paging.encode(search.TOOL, state, stop, request | {"cross_file": True}),
+        "next_cursor": None if done else paging.encode(search.TOOL, now, stop, request | {"cross_file": True}),
         "done": done,
     }
 
 
-def _state(archives: Sequence[ArchiveFile]) -> str:
+def state(archives: Sequence[ArchiveFile]) -> str:
     """Return what names the archives as they are now, so that a cursor does not outlive a change."""
     names = "\n".join(f"{archive.name} {archive.identity}" for archive in archives)
-    return hashlib.sha256(names.encode()).hexdigest()[:16]
+    return hashlib.sha256(names.encode()).hexdigest()[: paging.UUID]
 
 
-async def _ask_all(backend: Backend, archives: Sequence[ArchiveFile], request: Payload) -> list[Payload]:
+async def everywhere(
+    backend: Backend,
+    archives: Sequence[ArchiveFile],
+    request: Payload,
+    snippet: int | None = None,
+    listener: Listener | None = None,
+) -> list[Payload]:
     """Return the first results of every archive; one that fails or is late says so."""
-    answers: list[Payload] = [
-        {"archive": archive.shown, "error": "It did not answer before the deadline."} for archive in archives
-    ]
+    tally = Tally(listener, len(archives))
 
-    async def ask(number: int, archive: ArchiveFile) -> None:
+    async def ask(archive: ArchiveFile) -> Payload:
         try:
-            found = await _one(backend, archive, request, 0, None)
-            answers[number] = found | {"archive": archive.shown}
-        except errors.OpenZimMcpError as error:
-            answers[number] = {"archive": archive.shown, "error": error.message}
+            return await _one(backend, archive, request, snippet=snippet)
+        finally:
+            await tally.step()
 
-    with anyio.move_on_after(backend.settings.worker.deadline_seconds):
-        async with anyio.create_task_group() as tasks:
-            for number, archive in enumerate(archives):
-                tasks.start_soon(ask, number, archive)
-    return answers
+    answers = await backend.each(archives, ask)
+    return [
+        {"archive": archive.shown}
+        | ({"error": answer.message} if isinstance(answer, errors.OpenZimMcpError) else answer)
+        for archive, answer in zip(archives, answers, strict=True)
+    ]
 
 
 def merge(answers: list[Payload], mode: str) -> list[Payload]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from openzim_mcp import errors
+from openzim_mcp.protocol.progress import Tally
 from openzim_mcp.services import health, metadata
 
 if TYPE_CHECKING:
@@ -33,19 +34,25 @@ async def zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
 async def zim_health(call: Call, given: ArchiveArguments) -> Payload:
     """Report on the server, or on the archive that a call names."""
     if given.zim_file_path is None:
-        return await server_report(call.backend)
+        return await server_report(call.backend, call.listener)
     return await archive_report(call.backend, await call.backend.find(given.zim_file_path), call.listener)
 
 
-async def server_report(backend: Backend) -> Payload:
+async def server_report(backend: Backend, listener: Listener | None = None) -> Payload:
     """Return health, configuration and archives of the server."""
     listing = await backend.scan()
-    reasons = await _open_all(backend, listing)
+    reasons = await _open_all(backend, listing, listener)
     return {
         "health": _health(backend, listing, reasons),
         "configuration": _configuration(backend),
-        "loaded_archives": [_row(backend, archive, reasons[archive.identity]) for archive in listing.archives],
+        "loaded_archives": _rows(backend, listing, reasons),
     }
+
+
+async def archive_list(backend: Backend) -> list[Payload]:
+    """Return a row for every archive."""
+    listing = await backend.scan()
+    return _rows(backend, listing, await _open_all(backend, listing))
 
 
 async def archive_report(
@@ -81,7 +88,7 @@ async def archive_report(
         "uuid": condition.get("uuid"),
         "is_multipart": condition.get("is_multipart"),
         "size": archive.size,
-        "modified": _time(archive.modified),
+        "modified": time_of(archive.modified),
         "problems": [p for p in (problem, index_problem) if p],
         "quarantine": [
             {"scope": incident.scope, "reason": incident.reason}
@@ -110,7 +117,7 @@ def _indexes_answer(condition: Payload, index_problem: str | None) -> bool | Non
     return index_problem is None if has_index else None
 
 
-async def _open_all(backend: Backend, listing: Listing) -> dict[Identity, str | None]:
+async def _open_all(backend: Backend, listing: Listing, listener: Listener | None = None) -> dict[Identity, str | None]:
     """Return why each archive cannot be read, or None where it can; each state of a file is tried once."""
     present = {archive.identity for archive in listing.archives}
     reasons = backend.opened = {i: reason for i, reason in backend.opened.items() if i in present}
@@ -123,14 +130,19 @@ async def _open_all(backend: Backend, listing: Listing) -> dict[Identity, str | 
             passing[archive.identity] = error.message
         except errors.OpenZimMcpArchiveError as error:
             reasons[archive.identity] = error.message
+        await tally.step()
 
-    passing: dict[Identity, str | None] = {}
+    passing: dict[Identity, str | None] = {a.identity: a.problem for a in listing.archives if a.problem}
+    untried = [
+        archive
+        for archive in listing.archives
+        if archive.identity not in passing
+        and (archive.identity not in reasons or backend.engine.quarantine.of(archive))
+    ]
+    tally = Tally(listener, len(untried))
     async with anyio.create_task_group() as tasks:
-        for archive in listing.archives:
-            if archive.problem:
-                passing[archive.identity] = archive.problem
-            elif archive.identity not in reasons or backend.engine.quarantine.of(archive):
-                tasks.start_soon(try_one, archive)
+        for archive in untried:
+            tasks.start_soon(try_one, archive)
     return reasons | passing
 
 
@@ -195,12 +207,16 @@ def _configuration(backend: Backend) -> Payload:
     }
 
 
+def _rows(backend: Backend, listing: Listing, reasons: dict[Identity, str | None]) -> list[Payload]:
+    return [_row(backend, archive, reasons[archive.identity]) for archive in listing.archives]
+
+
 def _row(backend: Backend, archive: ArchiveFile, reason: str | None) -> dict[str, Any]:
     row = {
         "name": archive.shown,
         "path": archive.redacted,
         "size": archive.size,
-        "modified": _time(archive.modified),
+        "modified": time_of(archive.modified),
         "status": "unusable" if reason else "ok",
     }
     index = backend.engine.quarantine.of(archive).get("index")
@@ -209,5 +225,6 @@ def _row(backend: Backend, archive: ArchiveFile, reason: str | None) -> dict[str
     return row | {"reason": reason} if reason else row
 
 
-def _time(seconds: float) -> str:
+def time_of(seconds: float) -> str:
+    """Return a time of the file system as results show it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from openzim_mcp import errors
 from openzim_mcp.protocol.arguments import ArchiveArguments
 from openzim_mcp.protocol.backend import Markdown, Picture
+from openzim_mcp.protocol.progress import Tally
 from openzim_mcp.services import articles, paths, sections
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ async def zim_get(call: Call, given: GetArguments) -> Payload | Markdown | Pictu
     backend = call.backend
     archive = await backend.find(given.zim_file_path)
     if given.entry_paths is not None:
-        return await _batch(backend, archive, given)
+        return await _batch(call, archive, given)
     path = given.entry_path if given.entry_path is not None else await _main_path(backend, archive)
     if given.binary:
         payload = await read(backend, archive, path, articles.binary)
@@ -149,9 +150,11 @@ async def _main_path(backend: Backend, archive: ArchiveFile) -> str:
     return str(path)
 
 
-async def _batch(backend: Backend, archive: ArchiveFile, given: GetArguments) -> Payload:
+async def _batch(call: Call, archive: ArchiveFile, given: GetArguments) -> Payload:
     """Read several entries at once, over all workers, and return them in the order asked for."""
+    backend = call.backend
     wanted = given.entry_paths or []
+    tally = Tally(call.listener, len(wanted))
     length = min(
         given.max_content_length or backend.settings.content.max_content_length, _BATCH_CHARACTERS // len(wanted)
     )
@@ -163,6 +166,7 @@ async def _batch(backend: Backend, archive: ArchiveFile, given: GetArguments) ->
             results[number] = {"path": path, "success": True} | found
         except errors.OpenZimMcpError as error:
             results[number] = {"path": path, "success": False, "error": error.message}
+        await tally.step()
 
     async with anyio.create_task_group() as tasks:
         for number, path in enumerate(wanted):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from openzim_mcp.protocol import asking, finding, health, retrieval
 from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, check_start, parse, schema
 from openzim_mcp.protocol.asking import QueryArguments
 from openzim_mcp.protocol.backend import Markdown, Picture
+from openzim_mcp.protocol.border import foreseen
 from openzim_mcp.protocol.finding import SearchArguments
 from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
 from openzim_mcp.services import browse, links, paging, search
@@ -29,11 +29,7 @@ if TYPE_CHECKING:
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.backend import Backend, Payload
 
-log = logging.getLogger(__name__)
-
-_READ_ONLY = types.ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
+_READ_ONLY = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
 
 _Cursored = TypeVar("_Cursored", bound=Arguments)
@@ -51,6 +47,11 @@ class Call:
         """What to tell about progress, for a client that asked for it."""
         return self.context.session.report_progress if "progress_token" in (self.context.meta or {}) else None
 
+    @property
+    def connection(self) -> object:
+        """What stands for the client's connection for as long as that lasts."""
+        return self.context.session.client_params
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -67,17 +68,19 @@ class Tool:
     operation: Operation | Callable[[Any], tuple[Operation, int]]
     run: Callable[[Call, Any], Awaitable[Payload | Markdown | Picture]]
     simple: bool = False
+    about: Callable[[Backend], Awaitable[str]] | None = None
+    """What the description goes on with, if that depends on the archives."""
 
     def charged_as(self, given: Arguments) -> tuple[Operation, int]:
         """Return the operation that a call stands for, and how often."""
         return (self.operation, 1) if isinstance(self.operation, str) else self.operation(given)
 
-    def to_wire(self) -> types.Tool:
+    def to_wire(self, about: str = "") -> types.Tool:
         """Return the tool as clients see it."""
         return types.Tool(
             name=self.name,
             title=self.title,
-            description=self.description,
+            description=self.description + about,
             input_schema=schema(self.arguments),
             annotations=_READ_ONLY,
         )
@@ -166,12 +169,14 @@ TOOLS = (
     Tool(
         "zim_query",
         "Ask",
-        "Ask a question in plain words and get the passage that answers it, with its source. Also: list archives; "
-        "search for X; get article X; summary, outline or links of X; section S of X; browse namespace C.",
+        "Ask offline archives (Wikipedia and others) in plain words. A question brings the passages that answer it, "
+        "with their source. Or say: list archives; search for X; get article X; summary, outline or links of X; "
+        "section S of X; related to X; compare X and Y; next page. 'in NAME' asks one archive.",
         QueryArguments,
         "default",
         asking.zim_query,
         simple=True,
+        about=asking.archives_there,
     ),
     Tool(
         "zim_search",
@@ -237,24 +242,27 @@ def offered(mode: str) -> list[Tool]:
     return [tool for tool in TOOLS if tool.simple or mode == "advanced"]
 
 
+async def listing(backend: Backend) -> list[types.Tool]:
+    """Return the tools as clients see them now."""
+    known = offered(backend.settings.tool_mode)
+    return [tool.to_wire(await tool.about(backend) if tool.about else "") for tool in known]
+
+
 async def call_tool(
     backend: Backend, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
 ) -> types.CallToolResult:
-    """Run a tool. This is the one border where errors become results."""
+    """Run a tool; its errors become results."""
     known = {tool.name: tool for tool in offered(backend.settings.tool_mode)}
     tool = known.get(params.name)
     if tool is None:
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {clean(params.name, 100)}. There are: {', '.join(known)}.")
     try:
-        given = parse(tool.arguments, params.arguments)
-        backend.limiter.charge(*tool.charged_as(given))
-        return _result(await tool.run(Call(backend, context), given))
+        with foreseen(tool.name):
+            given = parse(tool.arguments, params.arguments)
+            backend.limiter.charge(*tool.charged_as(given))
+            return _result(await tool.run(Call(backend, context), given))
     except errors.OpenZimMcpError as error:
         return _result(error.payload(tool.name), is_error=True)
-    except Exception:
-        log.exception("%s failed", tool.name)
-        failed = errors.OpenZimMcpError(f"{tool.name} failed unexpectedly.", hint="The server's log has the details.")
-        return _result(failed.payload(tool.name), is_error=True)
 
 
 def _result(payload: Payload | Markdown | Picture, *, is_error: bool = False) -> types.CallToolResult:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content import tokens
-from openzim_mcp.content.language import Language, by_code, fold, language_of, units
-from openzim_mcp.services import filters, search, titles
+from openzim_mcp.content.language import Language, by_code, fold, units
+from openzim_mcp.content.text import clean
+from openzim_mcp.services import filters, search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ _GIVEN = 8
 _SHARES = (0.6, 0.25, 0.2, 0.18)
 """How much of the budget each further passage may take."""
 _SOURCE_COST = 8
+_START = 160
 _SMALLEST_SHARE = 0.05
 _DOUBT = 0.2
 """A further passage is given if its score is more than this part of the first's."""
@@ -40,12 +42,15 @@ _UNSAFE = re.compile(r"[\s%#?\"<>\\^`{|}]")
 
 
 @asks_index
-def ask(archive: Archive, query: str, seconds: float) -> dict[str, Any]:
-    """Return the passages of an archive that answer a question, the best first, and how it was read."""
-    return _answer(archive, search.look(archive, query, filters.of(archive, None, None), seconds))
+def ask(archive: Archive, query: str, seconds: float, known: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the passages of an archive that answer a question, the best first, and how it was read.
+
+    Words that are known to be right, since another archive has them, are not corrected.
+    """
+    return _answer(archive, search.look(archive, query, filters.of(archive, None, None), seconds, known))
 
 
-def ask_without_index(archive: Archive, query: str, seconds: float) -> dict[str, Any]:
+def ask_without_index(archive: Archive, query: str, seconds: float, known: Sequence[str] = ()) -> dict[str, Any]:  # noqa: ARG001
     """Do the same in an archive whose index must not be asked."""
     return _answer(archive, search.find_without_index(archive, query, filters.of(archive, None, None), seconds))
 
@@ -86,18 +91,6 @@ def _row(archive: Archive, score: float, ranked: Ranked) -> dict[str, Any]:
 def uri(archive: str, path: str) -> str:
     """Return the address of an entry, with only those characters escaped that must be."""
     return f"zim://{archive}/entry/{_UNSAFE.sub(lambda found: f'%{ord(found.group()):02X}', path)}"
-
-
-@asks_index
-def evidence(archive: Archive, names: list[str]) -> list[float]:
-    """Return how well an archive knows each of some titles: 1 exactly, nearly that by another spelling, 0 not."""
-    found = []
-    for name in names:
-        if titles.exact(archive, name, language_of(archive.languages, name).stop_words):
-            found.append(1.0)
-        else:
-            found.append(0.9 if titles.alike(archive, name) else 0.0)
-    return found
 
 
 class Asked(NamedTuple):
@@ -218,6 +211,11 @@ def source(title: str, section: str, archive: str, address: str) -> str:
     return f"Source: {title}{' › ' if section else ''}{section} — {archive} — {address}"
 
 
+def _start(piece: Piece) -> str:
+    """Return how a passage begins: the whole is in the answer, and a model pays for every word."""
+    return clean(piece.text, _START)
+
+
 def briefing(query: str, pieces: Sequence[Piece], archives: Sequence[str]) -> dict[str, Any]:
     """Return passages of several sources, those of one together, with numbered citations."""
     numbers: dict[str, int] = {}
@@ -230,7 +228,7 @@ def briefing(query: str, pieces: Sequence[Piece], archives: Sequence[str]) -> di
     return {
         "query": query,
         "answer_markdown": text,
-        "passages": [{k: v for k, v in piece.row.items() if k != "uri"} | {"text": piece.text} for piece in ordered],
+        "passages": [{k: v for k, v in piece.row.items() if k != "uri"} | {"text": _start(piece)} for piece in ordered],
         "citations": [{"id": number} | {name: cited[number][name] for name in names} for number in sorted(cited)],
         "archives_searched": list(archives),
         "total_chars": len(text),

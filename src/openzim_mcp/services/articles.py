@@ -11,7 +11,7 @@ from openzim_mcp import errors
 from openzim_mcp.archive.channel import OMIT_NONE
 from openzim_mcp.content import html, other, render, tokens
 from openzim_mcp.content.text import clean
-from openzim_mcp.services import paths
+from openzim_mcp.services import entries, paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from openzim_mcp.content.document import Document
 
 _CACHE_BYTES = 32 << 20
-_LARGEST_BINARY = 10 << 20
 _HUGE = 2 << 20
 _PART = 128 << 10
 _HTML = ("text/html", "application/xhtml+xml")
@@ -85,9 +84,10 @@ def page_of(archive: Archive, path: str) -> tuple[Item, Document]:
 
 @dataclass(frozen=True)
 class Article:
-    """A page of an article, ready to be read."""
+    """A page of an article, ready to be read, and where the next one starts."""
 
     markdown: str
+    next_offset: int | None
 
 
 @dataclass(frozen=True)
@@ -116,17 +116,28 @@ def article(
         piece = piece if len(piece.text) <= length else render.slice_at_block(blocks, offset, length)
     else:
         piece = render.slice_at_block(blocks, offset, length)
-    if offset and offset >= piece.total:
+    check_offset(item, offset, piece.total)
+    text = piece.text or "(This entry has no text.)"
+    return Article(f"{head}\n\n{text}{_tail(piece)}", None if piece.done else piece.stop)
+
+
+def check_offset(item: Item, offset: int, total: int) -> None:
+    """Refuse a place behind the end of a text."""
+    if offset and offset >= total:
         raise errors.OutOfRange(
-            f"content_offset={offset} lies beyond the end: {item.path!r} has {piece.total} characters.",
+            f"content_offset={offset} lies beyond the end: {item.path!r} has {total} characters.",
             hint="Start again with content_offset=0.",
         )
-    return Article(f"{head}\n\n{piece.text or '(This entry has no text.)'}{_tail(piece)}")
 
 
 def _tail(piece: render.Slice) -> str:
     """Say where a text goes on, if it does."""
-    return "" if piece.done else f"\n\n[content_offset={piece.stop} continues; {piece.total} characters in all]"
+    return "" if piece.done else f"\n\n{going_on(piece.stop, piece.total)}"
+
+
+def going_on(offset: int, total: int) -> str:
+    """Return the line that says where a text goes on."""
+    return f"[content_offset={offset} continues; {total} characters in all]"
 
 
 def _head(item: Item, document: Document, requested: str) -> str:
@@ -205,14 +216,7 @@ def entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
 def binary(archive: Archive, path: str) -> dict[str, Any]:
     """Return the bytes of an entry, in base64."""
     item = paths.require(archive, path)
-    if item.size > _LARGEST_BINARY:
-        raise errors.EntryTooLarge(
-            f"{item.path!r} has {item.size} bytes; at most {_LARGEST_BINARY} are sent.",
-            hint="Read it as a resource with another program, or take a smaller entry.",
-            size=item.size,
-            cap=_LARGEST_BINARY,
-        )
-    data = base64.b64encode(archive.read(item.path)).decode()
+    data = base64.b64encode(entries.read(archive, item)).decode()
     return {
         "path": item.path,
         "title": item.title,
@@ -226,6 +230,15 @@ def binary(archive: Archive, path: str) -> dict[str, Any]:
 def random_path(archive: Archive) -> str:
     """Return where some article is."""
     return archive.random_path()
+
+
+def preview(archive: Archive, length: int) -> str | None:
+    """Return the beginning of the main page, if there is one."""
+    path = archive.main_path
+    if path is None:
+        return None
+    _, document = page_of(archive, path)
+    return render.slice_at_block(document.blocks, 0, length).text.rstrip()
 
 
 def main_path(archive: Archive) -> str | None:

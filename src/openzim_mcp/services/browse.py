@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 TOOL = "zim_browse"
 # Articles live in A in archives older than 2021 and in C since; a caller need not know which it has.
 _SAME = {"A": "C", "C": "A"}
+_LOOK_AT = 1000
+_PAGES = ("text/html", "application/xhtml+xml")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,14 @@ class Walk:
     total: int
     next_cursor: str | None
     done: bool
+
+
+@dataclass(frozen=True)
+class Beginnings:
+    """Paths that begin alike; `total` is None where there are more than were looked at."""
+
+    paths: list[str]
+    total: int | None
 
 
 def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
@@ -98,13 +108,46 @@ def find_namespace(archive: Archive, wanted: str) -> tuple[str, range]:
 
 def _folder(archive: Archive, namespace: str, folder: str) -> range:
     """Return the entries whose path starts with the folder; paths are sorted by their bytes."""
-    numbers = archive.namespaces[namespace]
     prefix = f"{folder}/" if archive.has_new_scheme else f"{namespace}/{folder}/"
+    return _prefixed(archive, archive.namespaces[namespace], prefix)
+
+
+def _prefixed(archive: Archive, numbers: range, prefix: str) -> range:
     first = prefix.encode(errors="replace")
 
     def key(number: int) -> Any:
         return archive.path_at(number).encode()
 
     start = bisect.bisect_left(numbers, first, key=key)
-    stop = bisect.bisect_left(numbers, first[:-1] + b"0", key=key)  # "0" follows "/"
+    stop = bisect.bisect_left(numbers, first + b"\xff", key=key)  # no text holds this byte
     return numbers[start:stop]
+
+
+def beginning_with(archive: Archive, prefix: str, limit: int, *, pages_only: bool) -> Beginnings:
+    """Return paths that begin with a text, or with it as titles are usually written."""
+    ranges = {_beginning(archive, spelling) for spelling in _spellings(prefix)}
+    numbers = sorted({number for some in ranges for number in some[: _LOOK_AT if pages_only else limit]})
+    total = sum(map(len, ranges))
+    if not pages_only:
+        return Beginnings([archive.path_at(number) for number in numbers[:limit]], total)
+    found = [entry.path for number in numbers if (entry := archive.entry_at(number)).mime_type in _PAGES]
+    return Beginnings(found[:limit], len(found) if len(numbers) == total else None)
+
+
+def _spellings(prefix: str) -> list[str]:
+    plain = [prefix, prefix.replace(" ", "_")]
+    return [*plain, *(text[:1].upper() + text[1:] for text in plain)]
+
+
+def _beginning(archive: Archive, prefix: str) -> range:
+    """Return the entries whose paths begin with a text, which may have a namespace that the archive has, or not."""
+    letter, slash, rest = prefix.partition("/")
+    if not archive.has_new_scheme:
+        inside = slash and letter in archive.namespaces
+        return (
+            _prefixed(archive, archive.namespaces[letter], prefix)
+            if inside
+            else _prefixed(archive, archive.content, f"A/{prefix}")
+        )
+    found = _prefixed(archive, archive.content, prefix)
+    return _prefixed(archive, archive.content, rest) if not found and slash and letter in _SAME else found

@@ -30,6 +30,8 @@ _COUNTED = 10_000
 _TITLED = 120
 
 _TITLE_SHARE, _TITLE_FOUND = 2.0, 4.0
+WHOLE = 3.0
+"""What an article found first by all words has, times the weight of the query."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.resources
+import itertools
 import os
 import re
 import threading
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 _DEPTH = 8
 _FRESH_SECONDS = 1.0
 _LISTED_IN_ERRORS = 50
+_UNKNOWN = "still unknown"
 _FIRST_PART = ".zimaa"
+_DOWNLOADING = ".aria2"
 _DATED = re.compile(r"(?P<base>.+)_(?P<date>\d{4}-\d{2}(?:-\d{2})?)")
 _EXTENSION = re.compile(r"\.zim(aa)?$", re.IGNORECASE)
 
@@ -40,6 +43,7 @@ class Refusal:
 
     name: str
     reason: str
+    is_directory: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class _Scan:
     roots: Sequence[str]
     files: dict[str, str] = field(default_factory=dict)
     """Where each archive was seen, and its real path."""
+    downloads: set[str] = field(default_factory=set)
+    """The real paths of files that a downloader has not finished, as it notes in a file beside them."""
     refused: list[Refusal] = field(default_factory=list)
     accessible: int = 0
     _seen: set[tuple[int, int]] = field(default_factory=set)
@@ -71,9 +77,9 @@ class _Scan:
             for root in self.roots
         )
 
-    def refuse(self, path: str, reason: str) -> None:
+    def refuse(self, path: str, reason: str, *, is_directory: bool = False) -> None:
         """Report something that is not served, by its bare name."""
-        self.refused.append(Refusal(clean(os.path.basename(path), 200), reason))
+        self.refused.append(Refusal(clean(os.path.basename(path), 200), reason, is_directory))
 
     def walk(self, directory: str, depth: int = 0) -> None:
         """Collect the archives of a directory and those below it."""
@@ -82,7 +88,7 @@ class _Scan:
                 children = sorted(entries, key=lambda entry: entry.name)
             status = os.stat(directory)
         except OSError as error:
-            self.refuse(directory, f"directory cannot be read: {error.strerror}")
+            self.refuse(directory, f"directory cannot be read: {error.strerror}", is_directory=True)
             return
         self.accessible += depth == 0
         if (status.st_dev, status.st_ino) in self._seen:
@@ -94,13 +100,17 @@ class _Scan:
     def _visit(self, child: os.DirEntry[str], depth: int) -> None:
         if child.name.startswith("."):
             return
+        if child.name.endswith(_DOWNLOADING):
+            self.downloads.add(child.path.removesuffix(_DOWNLOADING))
+            return
         try:
             is_archive = child.name.endswith(_FIRST_PART) or child.name.lower().endswith(".zim")
             is_directory = child.is_dir()
             if not is_archive and not is_directory:
                 return
-            real = os.path.realpath(child.path) if child.is_symlink() else child.path
-            if not self.inside(real):
+            is_link = child.is_symlink()
+            real = os.path.realpath(child.path) if is_link else child.path
+            if is_link and not self.inside(real):
                 self.refuse(child.path, "symbolic link that leaves the allowed directories")
             elif is_directory and depth < _DEPTH:
                 self.walk(real, depth + 1)
@@ -136,6 +146,7 @@ class Library:
                 if os.path.isfile(root):
                     scan.files[root] = root
                     scan.accessible += 1
+                    scan.downloads |= {root} if _is_downloading(root) else set()
                 else:
                     scan.walk(root)
             archives = tuple(sorted(self._named(scan), key=lambda archive: archive.name))
@@ -156,7 +167,8 @@ class Library:
             raise _not_found(self.scan().archives, reference) from None
         if identity == archive.identity:
             return archive
-        return replace(archive, identity=identity, problem=self._problem(archive.parts, identity))
+        problem = self._problem(archive.parts, identity, downloading=_is_downloading(archive.parts[0]))
+        return replace(archive, identity=identity, problem=problem)
 
     def _real(self, reference: str) -> str:
         """Spell a path below a directory as the scan does, without asking the disk about it."""
@@ -175,13 +187,10 @@ class Library:
         """Give every file a name of its own; the first of several equal ones keeps it as it is."""
         taken: set[str] = set()
         for path, real in scan.files.items():
-            base = clean(_EXTENSION.sub("", os.path.basename(path)), 200)
-            folder = clean(os.path.basename(os.path.dirname(path)), 100)
-            names = (base, f"{base}@{folder}", *(f"{base}@{folder}~{n}" for n in range(2, len(scan.files) + 2)))
-            name = next(n for n in names if n not in taken)
+            name = next(n for n in _names(path) if n not in taken)
             taken.add(name)
             parts = _parts(real)
-            if not all(scan.inside(part) for part in parts):
+            if not all(scan.inside(part) for part in parts[1:]):
                 scan.refuse(path, "a part of it is a symbolic link that leaves the allowed directories")
                 continue
             try:
@@ -189,18 +198,33 @@ class Library:
             except OSError as error:
                 scan.refuse(path, f"cannot be read: {error.strerror}")
                 continue
-            yield ArchiveFile(name, path, parts, identity, self._problem(parts, identity))
+            problem = self._problem(parts, identity, downloading=parts[0] in scan.downloads)
+            yield ArchiveFile(name, path, parts, identity, problem)
 
-    def _problem(self, parts: tuple[str, ...], identity: Identity) -> str | None:
+    def _problem(self, parts: tuple[str, ...], identity: Identity, *, downloading: bool) -> str | None:
         """Return why a file cannot be opened; its header is read once for each state of the file."""
-        if os.path.exists(f"{parts[0]}.aria2"):
+        if downloading:
             return "still being downloaded"
-        known = self._problems.get(identity)
-        if identity in self._problems and not (known and known.startswith("still")):
+        known = self._problems.get(identity, _UNKNOWN)
+        if not (known and known.startswith("still")):
             return known
         modified = max(mtime for *_, mtime in identity) / 1e9
         problem = self._problems[identity] = find_problem(parts, modified)
         return problem
+
+
+def _names(path: str) -> Iterator[str]:
+    """Yield what an archive may be called, the plainest first."""
+    directory, file = os.path.split(path)
+    base = clean(_EXTENSION.sub("", file), 200)
+    yield base
+    folder = clean(os.path.basename(directory), 100)
+    yield f"{base}@{folder}"
+    yield from (f"{base}@{folder}~{n}" for n in itertools.count(2))
+
+
+def _is_downloading(path: str) -> bool:
+    return os.path.exists(path + _DOWNLOADING)
 
 
 def _parts(path: str) -> tuple[str, ...]:
@@ -224,10 +248,14 @@ def _choose(archives: Sequence[ArchiveFile], reference: str | None) -> ArchiveFi
         found = next(filter(wanted, archives), None)
         if found:
             return found
-    editions = [
-        a for a in archives if (dated := _DATED.fullmatch(a.name)) and dated["base"].casefold() == name.casefold()
-    ]
-    return max(editions, key=lambda a: a.name, default=None)
+    newest = newest_editions(a.name for a in archives).get(name.casefold())
+    return next((a for a in archives if a.name == newest), None)
+
+
+def newest_editions(names: Iterable[str]) -> dict[str, str]:
+    """Return the newest of the names that differ only by their date, by the name without it, in lower case."""
+    dated = (match for name in sorted(names) if (match := _DATED.fullmatch(name)))
+    return {match["base"].casefold(): match.string for match in dated}
 
 
 def _not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors.ArchiveNotFound:

@@ -22,6 +22,7 @@ _MOST_SHARED = 10
 _LOOKED_INTO = 15
 _LARGEST_LOOKED_INTO = 300_000
 _RESOLVED_FOR_RELATED = 1000
+_SMALLEST_PICTURE = 2000
 
 
 def outbound(archive: Archive, path: str, limit: int, offset: int, cursor: str | None) -> dict[str, Any]:
@@ -64,6 +65,16 @@ def resolve(archive: Archive, target: str) -> Item | None:
         if item is not None:
             return item
     return None
+
+
+def picture(archive: Archive, path: str) -> dict[str, Any]:
+    """Return where the picture of an article is, the first that is no mere icon; a file is its own picture."""
+    item, document = articles.page_of(archive, path)
+    if item.mime_type != "text/html":
+        return articles.about(archive, item) | {"picture": item.path}
+    shown = (resolve(archive, link.target) for link in document.links if link.kind == "media")
+    pictures = (e.path for e in shown if e and e.mime_type.startswith("image/") and e.size >= _SMALLEST_PICTURE)
+    return articles.about(archive, item) | {"picture": next(pictures, None)}
 
 
 def related(archive: Archive, path: str, limit: int, offset: int, cursor: str | None) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openzim_mcp.archive.channel import OMIT_NONE
 from openzim_mcp.content.text import clean
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
     from openzim_mcp.archive.zim import Archive
 
 _SAMPLE = 5
+_ICON_SIZE = 48
+_LARGEST_ICON = 8 << 10
+_PNG = b"\x89PNG\r\n\x1a\n"
 _LONGEST_VALUE = 1000
+_LONGEST_TITLE = 40
 _LOWER_CASE_TOO = (
     "Title", "Language", "Creator", "Publisher", "Flavour", "Date", "Name", "Description", "Source", "License", "Tags",
 )  # fmt: skip
@@ -60,24 +65,60 @@ class Metadata:
     counter_breakdown: dict[str, int] | None = field(default=None, metadata=OMIT_NONE)
 
 
+@dataclass(frozen=True)
+class Label:
+    """What a list of archives shows of each; `icon` is a small PNG in base64, or nothing."""
+
+    title: str
+    description: str
+    language: str
+    date: str
+    icon: str
+
+
+def label(archive: Archive) -> Label:
+    """Return what names an archive in a list."""
+    picture = archive.illustration(_ICON_SIZE, _LARGEST_ICON)
+    return Label(
+        title=clean(archive.says("Title"), 200),
+        description=clean(archive.says("Description"), 300),
+        language=clean(archive.languages, 50),
+        date=clean(archive.says("Date"), 20),
+        icon=base64.b64encode(picture).decode() if picture.startswith(_PNG) else "",
+    )
+
+
 def describe(archive: Archive) -> Metadata:
     """Return the metadata and the namespaces of an archive."""
+    return Metadata(**facts(archive), namespaces=namespaces(archive))
+
+
+def namespaces(archive: Archive) -> dict[str, Namespace]:
+    """Return the namespaces of an archive."""
+    return {clean(letter, 10): _namespace(archive, letter) for letter in archive.namespaces}
+
+
+def facts(archive: Archive) -> dict[str, Any]:
+    """Return everything but the namespaces."""
     raw = archive.metadata()
     texts = {key: _text(value) for key, value in raw.items() if not _ILLUSTRATION.fullmatch(key)}
-    return Metadata(
-        archive=archive.shown,
-        metadata=texts | {key.lower(): texts[key] for key in _LOWER_CASE_TOO if key in texts},
-        counts=archive.counts,
-        main_page=archive.main_path,
-        namespaces={clean(letter, 10): _namespace(archive, letter) for letter in archive.namespaces},
-        archive_identity={"uuid": archive.uuid, "is_multipart": archive.is_multipart},
-        index_capabilities={
+    return {
+        "archive": archive.shown,
+        "metadata": texts | {key.lower(): texts[key] for key in _LOWER_CASE_TOO if key in texts},
+        "counts": archive.counts,
+        "main_page": archive.main_path,
+        "archive_identity": {"uuid": archive.uuid, "is_multipart": archive.is_multipart},
+        "index_capabilities": {
             "has_fulltext_index": archive.has_fulltext_index,
             "has_title_index": archive.has_title_index,
         },
-        illustrations=["{}x{}@{}".format(*m.groups()) for key in raw if (m := _ILLUSTRATION.fullmatch(key))],
-        counter_breakdown=_counter(texts["Counter"]) if "Counter" in texts else None,
-    )
+        "illustrations": ["{}x{}@{}".format(*m.groups()) for key in raw if (m := _ILLUSTRATION.fullmatch(key))],
+    } | ({"counter_breakdown": _counter(texts["Counter"])} if "Counter" in texts else {})
+
+
+def title(archive: Archive) -> dict[str, str]:
+    """Return what an archive calls itself, in a few words."""
+    return {"title": clean(_text(archive.metadata().get("Title", b"")), _LONGEST_TITLE)}
 
 
 def _text(value: bytes) -> str:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from openzim_mcp.archive.zim import Archive
 
 _LONGEST = 16_384
-_UUID = 8
+UUID = 8
 """So many characters tell archives apart: a model pays for every one of a cursor."""
 
 
 def encode(tool: str, uuid: str, position: int, request: dict[str, Any]) -> str:
     """Return a cursor for the rest of a request to a tool about the archive of that uuid."""
-    body = json.dumps([tool, uuid[:_UUID], position, request], separators=(",", ":"), ensure_ascii=False)
+    body = json.dumps([tool, uuid[:UUID], position, request], separators=(",", ":"), ensure_ascii=False)
     return base64.urlsafe_b64encode(body.encode()).rstrip(b"=").decode()
 
 
@@ -59,7 +59,7 @@ def position(tool: str, cursor: str | None, offset: int, uuid: str, request: dic
     if cursor is None:
         return offset
     made_for, start, asked = decode(cursor, tool)
-    require_same(made_for, uuid[:_UUID], "archive")
+    require_same(made_for, uuid[:UUID], "archive")
     for name, value in request.items():
         if name != "limit":
             require_same(asked.get(name), value, name)

@@ -13,7 +13,7 @@ from openzim_mcp.content.text import visible_line
 from openzim_mcp.services import spelling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from openzim_mcp.archive.zim import Archive
 
@@ -91,15 +91,19 @@ def language_for(archive: Archive, text: str) -> Language:
     return language_of(archive.languages, text)
 
 
-def read(archive: Archive, text: str) -> Wanted:
-    """Read a query with the help of an archive's index."""
+def read(archive: Archive, text: str, known: Collection[str] | None = ()) -> Wanted:
+    """Read a query with the help of an archive's index; words that are known to be right are left as they are.
+
+    Without a list of them, all are taken to be right.
+    """
     language = language_for(archive, text)
     words = language.content_words(text)
     corrected: dict[str, str] = {}
     found: dict[str, Word] = {}
     for word in words:
         right = None
-        if not archive.frequency(word.text) and len(corrected) < _CORRECTED:
+        is_right = known is None or word.text in known or archive.frequency(word.text)
+        if not is_right and len(corrected) < _CORRECTED:
             right = spelling.correct(archive, word.text)
         if right:
             corrected[word.text] = right

@@ -14,6 +14,8 @@ from openzim_mcp.content.language import is_dense
 from openzim_mcp.services import articles, candidates, filters, paging, passages, paths, queries, scan, snippets, titles
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from openzim_mcp.archive.zim import Archive, Item
     from openzim_mcp.services.filters import Filter
     from openzim_mcp.services.queries import Wanted
@@ -24,8 +26,6 @@ CLOSED_INDEX = "index_closed"
 _READ = 20
 """How many candidates are read and ranked by their passages; the others follow as the index has them."""
 _READ_CHARACTERS = 1 << 20
-_PRIOR = 3.0
-"""What an article found first by all words has, times the weight of the query."""
 _NAMED = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
 """How far an article is ahead whose title is the query."""
 _NOISE, _LISTING = 0.4, 0.6
@@ -126,25 +126,25 @@ def _page(archive: Archive, request: dict[str, Any], asked: Asked, found: Found,
     return page | said | {"total": max(found.total, found.estimate or 0)}
 
 
-def look(archive: Archive, text: str, accepts: Filter, seconds: float) -> Found:
+def look(archive: Archive, text: str, accepts: Filter, seconds: float, known: Collection[str] = ()) -> Found:
     """Return what a query finds, with the index if there is one; where that finds nothing, a small archive is read."""
     if not archive.has_fulltext_index:
         return find_without_index(archive, text, accepts, seconds)
-    found = find(archive, text, accepts)
+    found = find(archive, text, accepts, known)
     is_small = archive.counts["articles"] <= _SCANNED_ON_A_MISS
     if not found.total and (is_small or any(is_dense(term.word) for term in found.wanted.terms)):
         return replace(find_without_index(archive, text, accepts, seconds), reason=None, note=None)
     return found
 
 
-def find(archive: Archive, text: str, accepts: Filter) -> Found:
-    """Return what a query finds in an archive that has an index."""
+def find(archive: Archive, text: str, accepts: Filter, known: Collection[str] = ()) -> Found:
+    """Return what a query finds in an archive that has an index; words that are known to be right are not corrected."""
     meant = paths.locate(archive, text) if "://" in text else None
-    wanted = queries.read(archive, meant.title if meant else text)
+    wanted = queries.read(archive, meant.title if meant else text, known)
     named = titles.exact(archive, meant.title if meant else text, wanted.language.stop_words)
     named = titles.alike(archive, wanted.text) | named if len(text.split()) <= titles.LONGEST else named
     pool = candidates.find(archive, wanted)
-    scored = dict.fromkeys(named, _PRIOR * wanted.total) | dict(pool.scored)
+    scored = dict.fromkeys(named, candidates.WHOLE * wanted.total) | dict(pool.scored)
     ranked, hits = rank(archive, wanted, scored, named, accepts)
     read = {hit.best.page.path for hit in hits}
     rest = [path for path in dict.fromkeys([*pool.strict, *scored]) if path not in read]
@@ -178,7 +178,7 @@ def rank(
             item = archive.find(path)
             if item is None or not accepts(item.path, item.mime_type):
                 continue
-            prior = min(1.0, scored[path] / (_PRIOR * wanted.total))
+            prior = min(1.0, scored[path] / (candidates.WHOLE * wanted.total))
             pages.append(_read(archive, item, wanted, prior))
             size += len(pages[-1].document.body)
         if len(pages) >= _READ or size >= _READ_CHARACTERS:
@@ -216,7 +216,7 @@ def find_without_index(archive: Archive, text: str, accepts: Filter, seconds: fl
     scanned = scan.texts(archive, language.content_words(text), seconds)
     wanted = queries.Wanted(text, language, scanned.terms, {})
     runs = titles.runs(archive, text, language.stop_words)
-    scored = dict.fromkeys((*named, *runs), _PRIOR * wanted.total) | scanned.scored
+    scored = dict.fromkeys((*named, *runs), candidates.WHOLE * wanted.total) | scanned.scored
     if not archive.has_title_index:
         scored |= {path: wanted.total for path in titles.beginning(archive, text) if path not in scored}
     ranked, hits = rank(archive, wanted, scored, named, accepts)

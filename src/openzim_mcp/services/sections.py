@@ -30,9 +30,16 @@ class _Part(NamedTuple):
 
 
 def section(
-    archive: Archive, path: str, name: str, length: int, budget: int | None = None, *, compact: bool = True
+    archive: Archive,
+    path: str,
+    name: str,
+    length: int,
+    budget: int | None = None,
+    offset: int = 0,
+    *,
+    compact: bool = True,
 ) -> dict[str, Any]:
-    """Return one section with its subsections, or one definition, and what is around it."""
+    """Return one section with its subsections, or one definition, from an offset on, and what is around it."""
     item, document = articles.page_of(archive, path)
     wanted = name.strip().lstrip("#").strip()
     number = _section(document, wanted)
@@ -40,11 +47,13 @@ def section(
     if part is None:
         raise _not_found(document, item, name)
     text = render.join(render.fold(document, part.blocks) if compact else part.blocks)
-    content = text[:length] if budget is None else tokens.cut(text[:length], budget)
+    articles.check_offset(item, offset, len(text))
+    content = text[offset : offset + length]
+    content = content if budget is None else tokens.cut(content, budget)
     return articles.about(archive, item) | {
         "section": part.name | {"level": part.level},
         "content": content,
-        "truncated": len(content) < len(text),
+        "truncated": offset + len(content) < len(text),
         "characters": len(text),
         "previous": part.previous,
         "next": part.next,

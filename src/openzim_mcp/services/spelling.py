@@ -55,7 +55,7 @@ def _sounding_alike(word: str) -> Iterator[str]:
 
 def _most_frequent(archive: Archive, spellings: Iterator[str]) -> str | None:
     frequencies = {spelling: archive.frequency(spelling) for spelling in spellings}
-    best = max(frequencies, key=lambda spelling: frequencies[spelling], default=None)
+    best = max(frequencies, key=lambda spelling: (frequencies[spelling], len(spelling)), default=None)
     return best if best is not None and frequencies[best] else None
 
 
