@@ -1,14 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openzim_mcp.archive.zim import Archive
 from openzim_mcp.content import tokens
-from openzim_mcp.content.language import by_code
 from openzim_mcp.services import answers
-from openzim_mcp.services.answers import Asked, by_characters, by_estimate
+from openzim_mcp.services.answers import by_characters, by_estimate
 
 
 def ask(archive: Archive, query: str) -> dict[str, Any]:
@@ -68,23 +68,6 @@ def test_the_same_passage_of_two_archives_is_given_once(isles: Archive) -> None:
     assert len(texts) == len(set(texts))
 
 
-def test_a_long_passage_is_cut_to_the_sentences_that_tell_most() -> None:
-    asked = Asked(by_code("en"), {"found": 2.0, "shipwright": 3.0})
-    text = "A town by the sea. " * 20 + "It was founded by a shipwright. He came late. " + "Fish are sold. " * 20
-
-    shown = answers.shorten(text, asked, 20, by_characters)
-
-    assert shown.startswith("… It was founded by a shipwright.")
-    assert shown.endswith("…")
-    assert by_characters(shown) <= 22
-
-
-def test_a_passage_without_sentences_is_cut() -> None:
-    asked = Asked(by_code("en"), {"x": 1.0})
-
-    assert len(answers.shorten("word " * 1000, asked, 50, by_estimate)) < 400
-
-
 def test_a_briefing_cites_its_sources_by_number(isles: Archive) -> None:
     found = ask(isles, "Who founded Ravenport?")
     pieces = answers.choose([found], 1200, by_characters)
@@ -112,3 +95,18 @@ def test_a_briefing_cites_its_sources_by_number(isles: Archive) -> None:
 )
 def test_an_address_escapes_only_what_it_must(path: str, expected: str) -> None:
     assert answers.uri("x", path) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the population of Brazil?", "186,757,608"),
+        ("what is the currency of brazil", "Real (R$)"),
+        ("how tall is darren lockyer", "178 cm"),
+        ("how heavy would I be on Jupiter?", "| Jupiter | 2.640 |"),
+    ],
+)
+def test_a_key_fact_or_a_row_of_a_table_answers(zims: Path, question: str, answer: str) -> None:
+    archive = Archive("wiki", [str(zims / "built/wiki_real_pub.zim")])
+
+    assert answer in answers.markdown(answers.choose([ask(archive, question)], 600, by_characters))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from conftest import write_zim
 from openzim_mcp.content import tokens
 from wire import Wire
 
@@ -82,11 +83,14 @@ def test_a_corrected_word_is_said(one: Wire) -> None:
     assert say(one, "what is photosinthesis").endswith("(Read as: photosinthesis → photosynthesis)")
 
 
-def test_all_archives_answer_and_say_so(two: Wire) -> None:
-    shown = say(two, "where is the harbour town Ravenport?")
+def test_all_archives_answer_and_say_so(isles_zim: Path, tmp_path: Path) -> None:
+    shutil.copy(isles_zim, tmp_path / isles_zim.name)
+    write_zim(tmp_path / "lights.zim", {"Ravenport": "<h1>Ravenport</h1><p>Ravenport has a lighthouse of granite.</p>"})
+    with Wire(tmp_path) as wire:
+        shown = say(wire, "what is Ravenport?")
 
     assert "isles_en_all_2026-01.zim" in shown
-    assert "towns_en_all_2026-01.zim" in shown
+    assert "Ravenport has a lighthouse of granite.\nSource: Ravenport — lights.zim" in shown
 
 
 def test_an_archive_named_in_the_query_is_the_one_asked(two: Wire) -> None:

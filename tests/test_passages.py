@@ -8,6 +8,8 @@ from openzim_mcp.services import passages, queries
 from openzim_mcp.services.passages import Page
 from openzim_mcp.services.queries import Wanted
 
+BOX = '<table class="infobox"><tr><th>{}</th><td>fish</td></tr></table>'
+
 
 def wanted(query: str) -> Wanted:
     language = language_of("eng", query)
@@ -58,11 +60,13 @@ def test_the_passage_with_the_most_of_the_query_comes_first() -> None:
     ("feature", "better", "worse", "query"),
     [
         ("window", "<p>red fish.</p>", f"<p>red {'and so on ' * 40} fish.</p>", "red fish"),
-        ("pairs", "<p>cold red fish here.</p>", "<p>fish that are not red or cold.</p>", "cold red fish"),
+        ("phrases", "<p>cold red fish here.</p>", "<p>fish that are not red or cold.</p>", "cold red fish"),
         ("heading", "<h2>Fish</h2><p>They swim.</p>", "<h2>Other</h2><p>They swim.</p>", "fish swim"),
         ("lead", "<p>fish.</p>", "<h2>Other</h2><p>fish.</p>", "fish"),
-        ("rare", "<p>fish fish fish.</p>", "<p>fish now now.</p>", "fish"),
+        ("local", "<p>fish fish fish.</p>", "<p>fish now now.</p>", "fish"),
+        ("fact", BOX.format("Fish"), BOX.format("Cows"), "fish"),
         ("topic", "<p>red fish.</p>", "<p>red cows.</p>", "red fish"),
+        ("akin", "<p>an unfriendly place.</p>", "<p>a large place.</p>", "unfriendliness"),
     ],
 )
 def test_each_feature_tells_better_from_worse(feature: str, better: str, worse: str, query: str) -> None:

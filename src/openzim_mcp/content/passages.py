@@ -23,22 +23,26 @@ class Passage(NamedTuple):
     section: int
     text: str
     folded: str
+    names: tuple[str, ...] = ()
+    """What the key facts in it are called."""
 
 
 def split(blocks: Iterable[Block]) -> Iterator[Passage]:
     """Yield the passages of a document: paragraphs, and short pieces of one section put together."""
     section, held = 0, ""
+    names: tuple[str, ...] = ()
     for block in blocks:
         if block.kind in _LEFT_OUT:
             continue
         for piece in _pieces(block.text):
             if held and (block.section != section or len(held) + len(piece) > _PACKED):
-                yield Passage(section, held, fold(held))
-                held = ""
+                yield Passage(section, held, fold(held), names)
+                held, names = "", ()
             held = f"{held}\n{piece}" if held else piece
             section = block.section
+            names += tuple(line[2:].partition(":")[0] for line in piece.split("\n")) if block.kind == "facts" else ()
     if held:
-        yield Passage(section, held, fold(held))
+        yield Passage(section, held, fold(held), names)
 
 
 def _pieces(text: str) -> Iterable[str]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content import tokens
-from openzim_mcp.content.language import Language, by_code, fold, units
+from openzim_mcp.content.language import by_code
 from openzim_mcp.content.text import clean
-from openzim_mcp.services import filters, search
+from openzim_mcp.services import excerpts, filters, search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from openzim_mcp.archive.zim import Archive
     from openzim_mcp.services.passages import Ranked
 
-Cost = Callable[[str], float]
+Cost = excerpts.Cost
 
 _ARTICLE = 0.25
 """What the score of an article adds to that of its passages."""
@@ -27,17 +26,9 @@ _WHOLE_TITLE = 0.999
 _LEAD = 0.6
 """How far ahead the first passage is of an article whose title is all that a question asks about."""
 _GIVEN = 8
-_SHARES = (0.6, 0.25, 0.2, 0.18)
-"""How much of the budget each further passage may take."""
-_SOURCE_COST = 8
 _START = 160
-_SMALLEST_SHARE = 0.05
 _DOUBT = 0.2
 """A further passage is given if its score is more than this part of the first's."""
-_SENTENCE = re.compile(r"(?<=[.!?؟।])\s+(?=[^\sa-zа-я])|(?<=[。！？])|\n")
-_REPEATED = 0.3
-_BEFORE = 0.9
-"""What the sentence before a chosen one counts for; the one after counts 1, a word of the question its weight."""
 _UNSAFE = re.compile(r"[\s%#?\"<>\\^`{|}]")
 
 
@@ -93,17 +84,6 @@ def uri(archive: str, path: str) -> str:
     return f"zim://{archive}/entry/{_UNSAFE.sub(lambda found: f'%{ord(found.group()):02X}', path)}"
 
 
-class Asked(NamedTuple):
-    """The words of a question, as one archive weighs them."""
-
-    language: Language
-    weights: dict[str, float]
-
-    def has(self, sentence: str) -> set[str]:
-        """Return which words a sentence has."""
-        return {stem for word in units(fold(sentence)) if (stem := self.language.stem(word)) in self.weights}
-
-
 @dataclass(frozen=True)
 class Piece:
     """A passage as it is shown, with what it is from."""
@@ -123,71 +103,30 @@ def by_estimate(text: str) -> float:
 
 
 def choose(answers: Sequence[dict[str, Any]], budget: float, cost: Cost) -> list[Piece]:
-    """Return the best passages of all archives that fit a budget, the first whole, the others shorter."""
-    rows = sorted((row for answer in answers for row in answer["passages"]), key=lambda row: -row["score"])
+    """Return what is likeliest to answer of all archives' passages, as much as fits a budget."""
     asked = {answer["archive"]: _asked(answer) for answer in answers}
-    pieces: list[Piece] = []
-    seen: set[str] = set()
-    sources: set[str] = set()
-    left = budget
-    for row in rows:
-        if row["text"] in seen or (pieces and row["score"] < _DOUBT * rows[0]["score"]):
-            continue
-        source = _SOURCE_COST if row["uri"] in sources else cost(_source([row]))
-        room = min(_SHARES[min(len(pieces), len(_SHARES) - 1)] * budget, left - source)
-        if room < _SMALLEST_SHARE * budget:
-            break
-        text = shorten(row["text"], asked[row["archive"]], room, cost)
-        seen.add(row["text"])
-        sources.add(row["uri"])
-        pieces.append(Piece(row, text))
-        left -= cost(text) + source
+    rows = sorted((row for answer in answers for row in answer["passages"]), key=lambda row: -row["score"])
+    rows = [row for row in rows if row["score"] >= _DOUBT * rows[0]["score"]][:_GIVEN]
+    passages = [
+        excerpts.Passage(
+            text=row["text"],
+            score=row["score"],
+            asked=asked[row["archive"]],
+            source=row["uri"],
+            naming=cost(_source([row])) + 1,
+            naming_again=cost(row["section_title"]) + 1,
+        )
+        for row in rows
+    ]
+    texts = excerpts.choose(passages, budget, cost)
+    pieces = [Piece(row, text) for row, text in zip(rows, texts, strict=True) if text]
     while len(pieces) > 1 and cost(markdown(pieces)) > budget:
         pieces.pop()
     return pieces
 
 
-def _asked(answer: dict[str, Any]) -> Asked:
-    return Asked(by_code(answer["language"]), answer["weights"])
-
-
-def shorten(text: str, asked: Asked, room: float, cost: Cost) -> str:
-    """Return a passage or, where it is too long, the sentences in a row that have most of a question."""
-    if cost(text) <= room:
-        return text
-    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence and sentence.strip()]
-    kept = _telling(sentences, asked, room, cost)
-    if not kept:
-        return tokens.cut(text, room / tokens.MARGIN)
-    shown = ""
-    for number in sorted(kept):
-        shown += (" " if number - 1 in kept else " … ") if number else ""
-        shown += sentences[number]
-    return shown.strip() if len(sentences) - 1 in kept else f"{shown.strip()} …"
-
-
-def _telling(sentences: Sequence[str], asked: Asked, room: float, cost: Cost) -> set[int]:
-    """Return the sentences that tell most, with regard to what those already chosen have, and to their neighbours."""
-    has = [asked.has(sentence) for sentence in sentences]
-    sizes = [cost(sentence) + 1 for sentence in sentences]
-    kept: set[int] = set()
-    together: set[str] = set()
-    left = room
-
-    def worth(number: int) -> float:
-        new = sum(asked.weights[stem] for stem in has[number] - together)
-        again = sum(asked.weights[stem] for stem in has[number] & together)
-        beside = 1.0 if number - 1 in kept else _BEFORE if number + 1 in kept else 0.0
-        return new + _REPEATED * again + beside
-
-    while True:
-        fitting = [number for number in range(len(sentences)) if number not in kept and sizes[number] <= left]
-        if not fitting:
-            return kept
-        best = max(fitting, key=lambda number: (worth(number), -number))
-        kept.add(best)
-        together |= has[best]
-        left -= sizes[best]
+def _asked(answer: dict[str, Any]) -> excerpts.Asked:
+    return excerpts.Asked(by_code(answer["language"]), answer["weights"])
 
 
 def markdown(pieces: Iterable[Piece]) -> str:

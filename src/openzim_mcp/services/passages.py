@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.content.language import fold, is_dense, units, word_at
+from openzim_mcp.services.titles import bare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,27 +21,31 @@ if TYPE_CHECKING:
 _READ_CLOSELY = 80
 """How many passages are scored word by word; the others are told apart by the words they can hold."""
 _OF_EACH = 4
-_WINDOW, _NEAR = 160, 24
-"""Characters of a sentence, and between two words that belong together; in dense scripts a quarter of that."""
+_WINDOW = 160
+"""Characters of a sentence; in dense scripts a quarter of that."""
+_AKIN, _AKIN_SHARE = 4, 0.6
+"""How long the beginning of a word is that other words of its family have, and which part of the word that is."""
 
 
 class Features(NamedTuple):
     """What a passage has for a query, each from 0 to about 1."""
 
-    rare: float
-    """Words of the query, by their rarity in the archive, often and in a short passage (BM25)."""
     local: float
-    """The same by their rarity among the candidates."""
+    """Words of the query, by their rarity among the candidates, often and in a short passage (BM25)."""
     topic: float
     """The share of the query that the passage has, or the title of its article."""
     window: float
-    """The share of the query within a sentence's length."""
-    pairs: float
-    """Words that follow each other in the query and here."""
+    """The share of the query within a sentence's length, or in the title."""
+    phrases: float
+    """Pairs of words that stand side by side in the query and here."""
+    akin: float
+    """The share of the query that is here only in words that begin alike, or that have it inside."""
     heading: float
     """The share of the query in the heading above."""
+    fact: float
+    """The share of the query that names a key fact in it, if that is all the name has."""
     title: float
-    """The share of the query in the title of the article, if that is all the title has."""
+    """The share of the query in the title of the article, as far as that is all the title has."""
     lead: float
     """Whether it stands before the first heading."""
     article: float
@@ -47,7 +53,7 @@ class Features(NamedTuple):
 
 
 WEIGHTS = Features(
-    rare=0.3, local=0.3, topic=0.5, window=0.3, pairs=0.15, heading=0.15, title=0.15, lead=0.02, article=0.25
+    local=0.25, topic=0.2, window=0.4, phrases=0.3, akin=0.4, heading=0.1, fact=0.6, title=0.4, lead=0.01, article=0.3
 )
 """What each feature counts for. `benchmarks/weights.py` tries others: the optimum is flat."""
 NEXT = (0.12, 0.08, 0.05)
@@ -136,6 +142,9 @@ class _Scorer:
         self._titles: dict[str, set[str]] = {}
         self._title_shares: dict[str, float] = {}
         self._headings: dict[str, float] = {}
+        self._words = set(words := units(fold(wanted.text)))
+        self._phrases = _phrases(words, self._forms)
+        self._akin = {term.stem: _beginning(term.word) for term in wanted.terms}
         probes = [term.probe for term in wanted.terms]
         self._probes = set(filter(None, probes))
         self._reach = 4 if all(map(is_dense, self._probes)) else 1
@@ -160,11 +169,17 @@ class _Scorer:
 
     def _title(self, page: Page) -> set[str]:
         if page.path not in self._titles:
-            words = units(fold(page.title))
+            words = units(fold(bare(page.title)))
             stems = {self._forms[word] for word in words} - {""}
+            known = sum(word in self._words or bool(self._forms[word]) for word in words) / (len(words) or 1)
             self._titles[page.path] = stems
-            self._title_shares[page.path] = sum(map(self._weights.__getitem__, stems)) * len(stems) / (len(words) or 1)
+            self._title_shares[page.path] = sum(map(self._weights.__getitem__, stems)) * known**2
         return self._titles[page.path]
+
+    def _fact(self, name: str) -> float:
+        words = units(fold(name))
+        stems = {self._forms[word] for word in words} - {""}
+        return sum(map(self._weights.__getitem__, stems)) * len(stems) / (len(words) or 1)
 
     def _heading(self, title: str) -> float:
         if title not in self._headings:
@@ -177,19 +192,17 @@ class _Scorer:
         places = self._places(row.passage.folded)
         counts = Counter(stem for _, stem in places)
         relative = len(row.passage.folded) / self._average
-        rare = local = 0.0
-        for stem, count in counts.items():
-            saturated = count * 2.2 / (count + 0.6 + 0.6 * relative)
-            rare += self._weights[stem] * saturated
-            local += self._local[stem] * saturated
-        topic = counts.keys() | self._title(row.page)
+        local = sum(self._local[stem] * count * 2.2 / (count + 0.6 + 0.6 * relative) for stem, count in counts.items())
+        title = self._title(row.page)
+        topic = counts.keys() | title
         return Features(
-            rare=rare / self._total,
             local=local / self._local_total,
             topic=sum(self._weights[stem] for stem in topic) / self._total,
-            window=self._window(places) / self._total,
-            pairs=self._pairs(places) / self._total,
+            window=self._window(places, title) / self._total,
+            phrases=sum(phrase in row.passage.folded for phrase in self._phrases) / (len(self._phrases) or 1),
+            akin=self._related(row.passage.folded, topic) / self._total,
             heading=self._heading(row.page.document.sections[row.passage.section].title) / self._total,
+            fact=max((self._fact(name) for name in row.passage.names), default=0.0) / self._total,
             title=self._title_shares[row.page.path] / self._total,
             lead=row.passage.section == 0,
             article=row.page.prior,
@@ -212,19 +225,15 @@ class _Scorer:
                 at = folded.find(probe, max(stop, at + 1))
         return sorted(found.items())
 
-    def _pairs(self, places: list[tuple[int, str]]) -> float:
-        follows = {
-            (first, second)
-            for number, (at, first) in enumerate(places)
-            for then, second in places[number + 1 : number + 4]
-            if then - at <= (_NEAR + len(first)) // self._reach
-        }
-        asked = zip(self._order, self._order[1:], strict=False)
-        return sum(min(self._weights[a], self._weights[b]) for a, b in asked if (a, b) in follows)
+    def _related(self, folded: str, held: set[str]) -> float:
+        """Return what the words are worth that are not here themselves, but others like them."""
+        return sum(
+            self._weights[stem] for stem, start in self._akin.items() if stem not in held and start and start in folded
+        )
 
-    def _window(self, places: list[tuple[int, str]]) -> float:
-        inside: Counter[str] = Counter()
-        best = now = 0.0
+    def _window(self, places: list[tuple[int, str]], title: set[str]) -> float:
+        inside = Counter(title)
+        best = now = sum(self._weights[stem] for stem in title)
         low = 0
         for place, stem in places:
             now += 0.0 if inside[stem] else self._weights[stem]
@@ -236,3 +245,15 @@ class _Scorer:
                 low += 1
             best = max(best, now)
         return best
+
+
+def _phrases(words: list[str], forms: _Forms) -> list[str]:
+    """Return the pairs of neighbours in a query of which one at least says what it is about."""
+    pairs = [(a, b) for a, b in itertools.pairwise(words) if forms[a] or forms[b]]
+    return [a + b[-1] if is_dense(a) and is_dense(b) else f"{a} {b}" for a, b in pairs]
+
+
+def _beginning(word: str) -> str:
+    """Return what words of one family have in common, if that is long enough to tell."""
+    length = max(_AKIN, math.ceil(_AKIN_SHARE * len(word)))
+    return "" if is_dense(word) or len(word) < length else word[:length]
