@@ -27,6 +27,8 @@ _BRIEFING_BUDGET = 1200
 _OUTLINE = 100
 _SNIPPET = 160
 _NARROWER = 0.95
+_BREADTH = 1.0
+"""How far below the best a passage of a briefing may score: it brings several sources."""
 _PROMISE = 0.5
 """An archive is read if it promises this share of what the best does."""
 _BATCH = 10
@@ -104,7 +106,7 @@ async def briefing(question: Question, query: str) -> Payload:
     budget, cost = question.budget(_BRIEFING_BUDGET)
     room = budget
     while True:
-        said = answers.briefing(query, answers.choose(found, room, cost), asked)
+        said = answers.briefing(query, answers.choose(found, room, cost, _BREADTH), asked)
         size = cost(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
         if size <= budget or not said["passages"]:
             return said

@@ -27,8 +27,8 @@ _LEAD = 0.6
 """How far ahead the first passage is of an article whose title is all that a question asks about."""
 _GIVEN = 8
 _START = 160
-_DOUBT = 0.2
-"""A further passage is given if its score is more than this part of the first's."""
+_DOUBT = 0.4
+"""A further passage is given if its score is at most that much below the first's: beyond, it only costs."""
 _UNSAFE = re.compile(r"[\s%#?\"<>\\^`{|}]")
 
 
@@ -102,11 +102,11 @@ def by_estimate(text: str) -> float:
     return tokens.estimate(text) * tokens.MARGIN
 
 
-def choose(answers: Sequence[dict[str, Any]], budget: float, cost: Cost) -> list[Piece]:
+def choose(answers: Sequence[dict[str, Any]], budget: float, cost: Cost, doubt: float = _DOUBT) -> list[Piece]:
     """Return what is likeliest to answer of all archives' passages, as much as fits a budget."""
     asked = {answer["archive"]: _asked(answer) for answer in answers}
     rows = sorted((row for answer in answers for row in answer["passages"]), key=lambda row: -row["score"])
-    rows = [row for row in rows if row["score"] >= _DOUBT * rows[0]["score"]][:_GIVEN]
+    rows = [row for row in rows if row["score"] >= rows[0]["score"] - doubt][:_GIVEN]
     passages = [
         excerpts.Passage(
             text=row["text"],
