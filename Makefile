@@ -33,6 +33,8 @@ bench: $(READY) ## measure, side by side with other servers from PyPI
 	$(BIN)/python benchmarks/finding.py
 	$(BIN)/python benchmarks/answering.py
 	$(BIN)/python benchmarks/protocol.py
+	$(BIN)/python benchmarks/people.py
+	$(BIN)/python benchmarks/download.py
 
 bundle: $(READY) ## make dist/openzim-mcp.mcpb, which desktop clients install with a click (needs Node)
 	$(BIN)/python bundle/gather.py build/bundle
@@ -42,6 +44,7 @@ bundle: $(READY) ## make dist/openzim-mcp.mcpb, which desktop clients install wi
 handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
 	$(BIN)/python scripts/docs.py
 	$(BIN)/python scripts/handbook.py
+	$(BIN)/python scripts/session.py
 
 lock: $(READY) ## pin the dependencies anew
 	$(BIN)/python -m pip install --quiet uv

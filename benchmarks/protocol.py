@@ -27,7 +27,7 @@ from openzim_mcp.content import tokens
 from openzim_mcp.protocol.backend import Backend
 from openzim_mcp.protocol.subscriptions import Subscriptions
 from openzim_mcp.services.changes import Watch
-from openzim_mcp.services.library import Library
+from openzim_mcp.services.library import Library, handbook
 
 SMALL = ZIMS / "built" / "bare.zim"
 THIS = "this project"
@@ -152,7 +152,7 @@ def connections(steps: list[int]) -> str:
     async def run() -> list[list[str]]:
         settings = config.load()
         rows = []
-        async with Backend.running(settings, Library([server.handbook()]), 1) as backend:
+        async with Backend.running(settings, Library([handbook()]), 1) as backend:
             subscriptions = Subscriptions()
             surface = server.build(backend, subscriptions)
             done = 0

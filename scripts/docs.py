@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import click
+import session
 from mcp import Client, StdioServerParameters
 
 from openzim_mcp import cli, config, errors
+from openzim_mcp.commands import clients, exits, frame, table
 from openzim_mcp.protocol import limits, prompts, resources, tools
 from openzim_mcp.protocol.arguments import schema
 from openzim_mcp.services import intents
@@ -106,16 +109,50 @@ def error_list() -> str:
     return _table(["operation", "class", "meaning"], rows)
 
 
+def client_list() -> str:
+    """Return a row for each client that can be connected."""
+    linux = {"HOME": "~"}
+    windows = {"USERPROFILE": "%USERPROFILE%", "APPDATA": "%APPDATA%", "LOCALAPPDATA": "%LOCALAPPDATA%"}
+    rows = []
+    for client in clients.CLIENTS:
+        places = [
+            clients.places_of(client, system, windows if system == "win32" else linux)[-1]
+            for system in ("linux", "darwin", "win32")
+        ]
+        rows.append([f"`{client.name}`", client.title, *(f"`{place}`" for place in places), f"`{client.key}`"])
+    return _table(["client", "", "Linux", "macOS", "Windows", "below"], rows)
+
+
 def usage() -> str:
     """Return the help of the command."""
     return f"```\n{cli.help_text()}```\n"
+
+
+def command_list() -> str:
+    """Return a row for each command."""
+    return _table(["command", "what it does"], [[f"`{row.name}`", row.summary] for row in table.ROWS])
+
+
+def command_help() -> str:
+    """Return the help of each command."""
+    parts = []
+    for row in table.ROWS:
+        command = frame.group.get_command(click.Context(frame.group), row.name)
+        assert command is not None
+        context = click.Context(command, info_name=f"{frame.PROGRAM} {row.name}", terminal_width=100)
+        parts.append(f"### {row.name}\n\n```\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+def exit_list() -> str:
+    """Return a row for each exit code."""
+    return _table(["code", "meaning"], [[str(int(code)), meaning] for code, meaning in exits.MEANINGS.items()])
 
 
 def demo() -> str:
     """Return calls and what the server answers to them on the handbook."""
     calls: list[tuple[str, dict[str, Any]]] = [
         ("zim_query", {"query": "what if an archive makes libzim crash?", "compact_budget": 200}),
-        ("zim_search", {"query": "what if an archive makes libzim crash?", "limit": 1}),
         ("zim_get", {"entry_path": "safty", "max_content_length": 600}),
         ("zim_browse", {"namespce": "C"}),
     ]
@@ -129,6 +166,11 @@ def demo() -> str:
         )
 
     return f"````\n{anyio.run(ask)}\n````\n"  # an answer may hold a fence of three
+
+
+def terminal_session() -> str:
+    """Return what a person sees in a terminal."""
+    return f"```\n{session.as_text()}\n```\n"
 
 
 def resource_list() -> str:
@@ -158,6 +200,11 @@ def costs() -> str:
 
 
 GENERATED = {
+    "clients": client_list,
+    "commands": command_list,
+    "command_help": command_help,
+    "exits": exit_list,
+    "session": terminal_session,
     "costs": costs,
     "demo": demo,
     "prompts": prompt_list,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from openzim_mcp.archive.file import ArchiveFile, identify
 from openzim_mcp.archive.zim import Archive
 from wire import Wire
 
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="openzim-mcp-tests-")
 SHARED = Path(__file__).parent.parent.parent / "shared" / "zims"
 
 
@@ -19,6 +22,12 @@ def zims() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the archives of ../shared/zims are not here")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let no test know what another one has verified."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture

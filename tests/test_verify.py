@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from conftest import archive_file
-from openzim_mcp.archive.verify import Verifier
+from openzim_mcp.archive.verdicts import Verdicts
+from openzim_mcp.archive.verify import Verification, Verifier
 
 pytestmark = pytest.mark.anyio
 
@@ -14,13 +16,13 @@ async def test_the_verdict_is_kept_by_the_state_of_the_file(zims: Path, town_zim
     verifier = Verifier()
     sound, damaged = archive_file(town_zim), archive_file(zims / "damaged/bad_checksum.zim")
     async with verifier.running():
-        assert verifier.verdict(sound) is None
+        assert await verifier.verdict(sound) is None
         first = await verifier.verify(sound, patience=20)
         await verifier.verify(damaged, patience=20)
 
         assert await verifier.verify(sound, patience=0) is first
-        assert verifier.verdict(sound) is True
-        assert verifier.verdict(damaged) is False
+        assert await verifier.verdict(sound) is True
+        assert await verifier.verdict(damaged) is False
 
 
 async def test_a_listener_hears_how_far_it_is(town_zim: Path) -> None:
@@ -58,7 +60,7 @@ async def test_a_file_that_goes_away_is_not_called_damaged(town_zim: Path, tmp_p
 
         assert (run.done, run.valid) == (True, None)
         assert run.problem == "cannot be read to its end: No such file or directory"
-        assert verifier.verdict(archive) is None
+        assert await verifier.verdict(archive) is None
 
 
 async def test_it_ends_with_the_server(zims: Path) -> None:
@@ -68,3 +70,18 @@ async def test_it_ends_with_the_server(zims: Path) -> None:
 
     assert run.done
     assert run.valid is None
+
+
+async def test_of_two_who_ask_at_once_the_second_joins_the_run_of_the_first(town_zim: Path, tmp_path: Path) -> None:
+    verifier = Verifier(Verdicts(str(tmp_path / "verdicts.json")))
+    runs: list[Verification] = []
+
+    async def ask() -> None:
+        runs.append(await verifier.verify(archive_file(town_zim), patience=20))
+
+    async with verifier.running(), anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        tasks.start_soon(ask)
+
+    assert runs[0] is runs[1]
+    assert runs[0].valid is True

@@ -1,22 +1,26 @@
-"""The `openzim-mcp` command: arguments become settings, settings start a server, errors become exit codes."""
+"""The `openzim-mcp` command: it serves, unless its first word is another command; errors become exit codes."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import gc
 import logging
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
 from openzim_mcp import __version__
+from openzim_mcp.commands import table
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from openzim_mcp.config import Settings
 
+_COMPLETE = "_OPENZIM_MCP_COMPLETE"
 _DESCRIPTION = "Give language models access to ZIM archives (Wikipedia, Stack Exchange, Gutenberg, …), offline."
 _EPILOG = """\
 examples:
@@ -24,6 +28,10 @@ examples:
   openzim-mcp --mode advanced wiki.zim    serve one archive, with all tools
   openzim-mcp                             serve the handbook, to try it out
 
+commands (each has its own --help):
+{commands}
+
+A directory that is called like a command is served as ./NAME.
 Every setting can also be given in the environment, as OPENZIM_MCP_…: see docs/settings.md.
 """
 
@@ -31,9 +39,9 @@ Every setting can also be given in the environment, as OPENZIM_MCP_…: see docs
 def _serve_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="openzim-mcp",
-        usage="openzim-mcp [serve] [options] [DIRECTORY …]",
+        usage="openzim-mcp [serve] [options] [DIRECTORY …]\n       openzim-mcp COMMAND …",
         description=_DESCRIPTION,
-        epilog=_EPILOG,
+        epilog=_EPILOG.format(commands="\n".join(f"  {row.name:<12}{row.summary}" for row in table.ROWS)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
@@ -105,16 +113,36 @@ def serve(arguments: Sequence[str]) -> int:
     return server.serve(settings)
 
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"serve": serve}
+def _meant(words: Sequence[str]) -> str | None:
+    """Return the command that was probably meant by a first word that is none, and no path either."""
+    close = difflib.get_close_matches(words[0], table.NAMES, n=1) if words else []
+    return close[0] if close and not os.path.exists(words[0]) else None
+
+
+def _command(words: Sequence[str]) -> int:
+    try:
+        from openzim_mcp.commands import frame  # noqa: PLC0415  serving does without it
+
+        return frame.run(words)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; serving is the default one."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    command = COMMANDS[words.pop(0)] if words and words[0] in COMMANDS else serve
+    if not (sys.stdout.encoding or "").lower().startswith("utf"):
+        from openzim_mcp.commands import terminal  # noqa: PLC0415  most consoles know every letter
+
+        terminal.settle_alphabet()
+    if words[:1] == ["serve"]:
+        words = words[1:]
+    elif (words and words[0] in table.NAMES) or _COMPLETE in os.environ:
+        return _command(words)
     try:
-        return command(words)
+        return serve(words)
     except OpenZimMcpConfigurationError as error:
-        for line in error.message.splitlines():
+        meant = _meant(words)
+        for line in [*error.message.splitlines(), *([f"did you mean the command {meant!r}?"] if meant else [])]:
             print(f"openzim-mcp: {line}", file=sys.stderr)  # noqa: T201
         return 2

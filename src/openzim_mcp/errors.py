@@ -8,6 +8,7 @@ OpenZimMcpError
 │   ├── EntryNotFound              the archive has no such entry
 │   ├── InvalidPathCombination     a call that asks for several things at once, or for none
 │   ├── NamespaceNotFound          the archive has no such namespace or folder
+│   ├── NoNextPage                 nothing that goes on was asked for before
 │   ├── OutOfRange                 an offset beyond the end
 │   ├── ResourceNotFound           no resource has this URI
 │   └── SectionNotFound            the article has no such section
@@ -19,6 +20,14 @@ OpenZimMcpError
 │   ├── OutOfMemory                reading it takes more memory than a worker may have
 │   ├── RedirectLoop               an entry redirects in a circle, or more than ten times
 │   └── WorkerFailed               the process that reads archives cannot be started or kept
+├── FileRefused                    a file of the user cannot be written
+│   └── NotEnoughSpace             it is larger than the free space
+├── OpenZimMcpDownloadError        something cannot be got from the network (commands only, never a tool)
+│   ├── CatalogueUnreadable        what a library answers is no catalogue
+│   ├── DownloadFailed             no mirror gives the file as it should be; what was got is kept
+│   ├── DownloadStopped            it was interrupted; what was got is kept
+│   ├── NotInCatalogue             the library has no archive of that name, or several
+│   └── Unreachable                no connection, no answer, or one that breaks off
 └── OpenZimMcpRateLimitError       too many calls
 
 Messages are built from an archive's name, never from a path, so that no error can show where a file lies.
@@ -110,6 +119,10 @@ class NamespaceNotFound(OpenZimMcpValidationError):
     operation = "namespace_not_found"
 
 
+class NoNextPage(OpenZimMcpValidationError):
+    """The call asks for the next page, and nothing that goes on was asked for before."""
+
+
 class OpenZimMcpArchiveError(OpenZimMcpError):
     """An archive cannot be read."""
 
@@ -154,6 +167,52 @@ class WorkerFailed(OpenZimMcpArchiveError):
     """The process that reads archives cannot be started or kept alive."""
 
     operation = "worker_failed"
+
+
+class FileRefused(OpenZimMcpError):
+    """A file of the user, such as a download or a client's configuration, cannot be written."""
+
+    operation = "file_refused"
+
+
+class NotEnoughSpace(FileRefused):
+    """The file is larger than the free space of the directory."""
+
+    operation = "not_enough_space"
+
+
+class OpenZimMcpDownloadError(OpenZimMcpError):
+    """Something cannot be got from the network."""
+
+
+class CatalogueUnreadable(OpenZimMcpDownloadError):
+    """What the library answers is no catalogue."""
+
+    operation = "catalogue_unreadable"
+
+
+class DownloadFailed(OpenZimMcpDownloadError):
+    """No mirror gives the file as it should be; what was got is kept."""
+
+    operation = "download_failed"
+
+
+class DownloadStopped(OpenZimMcpDownloadError):
+    """The download was interrupted; what was got is kept."""
+
+    operation = "download_stopped"
+
+
+class NotInCatalogue(OpenZimMcpDownloadError):
+    """The library has no archive of that name, or several."""
+
+    operation = "not_in_catalogue"
+
+
+class Unreachable(OpenZimMcpDownloadError):
+    """There is no connection, no answer, or one that breaks off."""
+
+    operation = "unreachable"
 
 
 class OpenZimMcpRateLimitError(OpenZimMcpError):

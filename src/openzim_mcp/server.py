@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import logging
 import os
 import signal
@@ -24,7 +23,7 @@ from openzim_mcp.protocol.resources import Resources
 from openzim_mcp.protocol.stdio import StdinLines, StdoutLines
 from openzim_mcp.protocol.subscriptions import Subscriptions
 from openzim_mcp.protocol.watcher import watch
-from openzim_mcp.services.library import Library
+from openzim_mcp.services.library import Library, handbook
 
 if TYPE_CHECKING:
     from mcp.server import NotificationOptions, ServerRequestContext
@@ -42,11 +41,6 @@ _STATIC = CacheHint(ttl_ms=300_000, scope="public")
 _TITLE = "OpenZIM MCP"
 _GRACE_SECONDS = 1
 _STDIO_WORKERS = 2
-
-
-def handbook() -> str:
-    """Return the archive that ships with the package."""
-    return str(importlib.resources.files("openzim_mcp").joinpath("data", "handbook.zim"))
 
 
 class _Server(Server[Any]):

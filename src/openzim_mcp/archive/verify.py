@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from openzim_mcp.archive.file import ArchiveFile, Identity
+    from openzim_mcp.archive.verdicts import Verdicts
 
 Listener = Callable[[int, int], Coroutine[Any, Any, None]]
 _LOOK_SECONDS = 0.5
@@ -51,7 +53,8 @@ class Verification:
 class Verifier:
     """Verifies one archive at a time in a thread: hashing and reading leave the server free to answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, verdicts: Verdicts | None = None) -> None:
+        self._verdicts = verdicts
         self._known: dict[Identity, Verification] = {}
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -67,17 +70,29 @@ class Verifier:
                 self._stop.set()
                 self._tasks.cancel_scope.cancel()
 
-    def verdict(self, archive: ArchiveFile) -> bool | None:
-        """Return what is known of this state of the file: None if it was never verified."""
-        known = self._known.get(archive.identity)
+    async def verdict(self, archive: ArchiveFile) -> bool | None:
+        """Return what is known of this state of the file, here or in another process: None if it was not verified."""
+        known = await self._latest(archive)
         return known.valid if known else None
 
-    async def verify(self, archive: ArchiveFile, patience: float, listener: Listener | None = None) -> Verification:
+    async def _latest(self, archive: ArchiveFile) -> Verification | None:
+        """Return the verification that is under way here, or that any process has done."""
+        valid = await to_thread.run_sync(self._verdicts.recall, archive) if self._verdicts else None
+        # Looked up after the wait: of two who ask at once, the second joins the run of the first.
+        run = self._known.get(archive.identity)
+        if valid is None or (run and (not run.done or run.valid is valid)):
+            return run
+        return Verification(archive.size, archive.size, valid, done=True)
+
+    async def verify(
+        self, archive: ArchiveFile, patience: float, listener: Listener | None = None, *, anew: bool = False
+    ) -> Verification:
         """Return the verification, done if it takes less than `patience` seconds; otherwise it goes on by itself.
 
-        It stops when the last one who waits for it is cancelled.
+        One that was done before is taken, unless it shall be done `anew`. A run stops when the last one who waits for
+        it is cancelled.
         """
-        run = self._known.get(archive.identity)
+        run = None if anew else await self._latest(archive)
         if run is None:
             assert self._tasks is not None, "verify() needs running()"
             run = self._known[archive.identity] = Verification(bytes_total=archive.size)
@@ -89,7 +104,7 @@ class Verifier:
         except anyio.get_cancelled_exc_class():
             if run.waiting == 1 and not run.done:
                 run.is_abandoned = True
-                self._known.pop(archive.identity, None)
+                self._forget(archive, run)
             raise
         finally:
             run.waiting -= 1
@@ -102,6 +117,11 @@ class Verifier:
             with anyio.move_on_after(_LOOK_SECONDS):
                 await run.finished.wait()
 
+    def _forget(self, archive: ArchiveFile, run: Verification) -> None:
+        """Let the next one who asks have it verified, unless that is under way."""
+        if self._known.get(archive.identity) is run:
+            del self._known[archive.identity]
+
     async def _verify(self, archive: ArchiveFile, run: Verification) -> None:
         def report(done: int, total: int) -> None:
             run.bytes_done, run.bytes_total = done, total
@@ -112,13 +132,15 @@ class Verifier:
             run.valid = await to_thread.run_sync(
                 checksum_matches, archive.parts, report, limiter=self._one_at_a_time, abandon_on_cancel=True
             )
+            if self._verdicts and run.valid is not None:
+                await to_thread.run_sync(functools.partial(self._verdicts.keep, archive, valid=run.valid))
         except _Stopped:
             run.problem = "no longer waited for"
         except NotAZim:
             run.valid = False
         except OSError as error:
             # A disk may recover, a file come back: the next one who asks has it verified anew.
-            self._known.pop(archive.identity, None)
+            self._forget(archive, run)
             run.problem = f"cannot be read to its end: {error.strerror or 'input/output error'}"
         finally:
             run.done = True

@@ -99,7 +99,7 @@ async def zim_query(call: Call, given: QueryArguments) -> Payload | Markdown | P
     """Answer a query, and remember where the answer goes on."""
     backend = call.backend
     sound = [archive for archive in (await backend.scan()).archives if not archive.problem]
-    connection = call.context.session.client_params
+    connection = call.connection
     question = Question(backend, _continued(given, state(sound)), sound, sound, backend.places.of(connection))
     reply = await _reply(question)
     if not isinstance(reply, Reply):
@@ -173,7 +173,7 @@ async def _noted(question: Question, reading: intents.Reading, note: str) -> Rep
 def _next_page(question: Question, slots: dict[str, str]) -> Question:
     """Return the question whose answer goes on where the last one ended."""
     if question.rest is None:
-        raise errors.OpenZimMcpValidationError(
+        raise errors.NoNextPage(
             "There is no next page: nothing that goes on was asked for before.",
             hint="Repeat the request with offset or content_offset, or pass the cursor at the end of the list.",
         )

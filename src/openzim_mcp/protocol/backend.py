@@ -15,6 +15,7 @@ from cachetools import TTLCache
 
 from openzim_mcp import errors
 from openzim_mcp.archive.engine import Engine
+from openzim_mcp.archive.verdicts import Verdicts
 from openzim_mcp.archive.verify import Verifier
 from openzim_mcp.protocol.limits import RateLimiter
 
@@ -106,7 +107,7 @@ class Backend:
         """Build the parts and keep them while the block runs."""
         worker = settings.worker
         engine = Engine(workers=workers, deadline=worker.deadline_seconds, memory_mib=worker.memory_mib)
-        verifier = Verifier()
+        verifier = Verifier(Verdicts())
         async with engine.running(), verifier.running():
             yield cls(settings, library, engine, verifier, RateLimiter(settings.rate_limit), Answers(settings.cache))
 

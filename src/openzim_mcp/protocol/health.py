@@ -1,4 +1,4 @@
-"""The report of `zim_health`: of the server and all archives, or of one archive."""
+"""`zim_health`, the report on the server and all archives or on one archive, and `zim_metadata`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,31 @@ import anyio
 
 from openzim_mcp import errors
 from openzim_mcp.protocol.progress import Tally
-from openzim_mcp.services import health
+from openzim_mcp.services import health, metadata
 
 if TYPE_CHECKING:
     from openzim_mcp.archive.file import ArchiveFile, Identity
     from openzim_mcp.archive.verify import Listener, Verification
+    from openzim_mcp.protocol.arguments import ArchiveArguments
     from openzim_mcp.protocol.backend import Backend, Payload
+    from openzim_mcp.protocol.tools import Call
     from openzim_mcp.services.library import Listing
 
 _REDACTED = "[REDACTED]"
+
+
+async def zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
+    """Describe one archive."""
+    archive = await call.backend.find(given.zim_file_path)
+    verdict = {None: "unverified", True: "valid", False: "damaged"}[await call.backend.verifier.verdict(archive)]
+    return await call.backend.ask(metadata.describe, archive) | {"verification": verdict}
+
+
+async def zim_health(call: Call, given: ArchiveArguments) -> Payload:
+    """Report on the server, or on the archive that a call names."""
+    if given.zim_file_path is None:
+        return await server_report(call.backend, call.listener)
+    return await archive_report(call.backend, await call.backend.find(given.zim_file_path), call.listener)
 
 
 async def server_report(backend: Backend, listener: Listener | None = None) -> Payload:
@@ -39,7 +55,9 @@ async def archive_list(backend: Backend) -> list[Payload]:
     return _rows(backend, listing, await _open_all(backend, listing))
 
 
-async def archive_report(backend: Backend, archive: ArchiveFile, listener: Listener | None) -> Payload:
+async def archive_report(
+    backend: Backend, archive: ArchiveFile, listener: Listener | None, *, anew: bool = False
+) -> Payload:
     """Open one archive, compare its checksum, try its indexes, and say what was found."""
     backend.engine.quarantine.forgive_slowness(archive)
     condition: Payload = {}
@@ -57,7 +75,7 @@ async def archive_report(backend: Backend, archive: ArchiveFile, listener: Liste
     if not archive.problem:
         # A client that watches the progress can wait for any file; another one gets an answer in time.
         patience = math.inf if listener else backend.settings.worker.deadline_seconds
-        run = await backend.verifier.verify(archive, patience, listener)
+        run = await backend.verifier.verify(archive, patience, listener, anew=anew)
     return {
         "name": archive.shown,
         "path": archive.redacted,

@@ -19,7 +19,7 @@ from openzim_mcp.protocol.backend import Markdown, Picture
 from openzim_mcp.protocol.border import foreseen
 from openzim_mcp.protocol.finding import SearchArguments
 from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
-from openzim_mcp.services import browse, links, metadata, paging, search
+from openzim_mcp.services import browse, links, paging, search
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -46,6 +46,11 @@ class Call:
     def listener(self) -> Callable[[int, int], Any] | None:
         """What to tell about progress, for a client that asked for it."""
         return self.context.session.report_progress if "progress_token" in (self.context.meta or {}) else None
+
+    @property
+    def connection(self) -> object:
+        """What stands for the client's connection for as long as that lasts."""
+        return self.context.session.client_params
 
 
 @dataclass(frozen=True)
@@ -156,19 +161,6 @@ def _continued(model: type[_Cursored], tool: str, given: _Cursored) -> _Cursored
     return parse(model, paging.decode(said["cursor"], tool)[2] | said) if said.get("cursor") else given
 
 
-async def _zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
-    archive = await call.backend.find(given.zim_file_path)
-    verdict = {None: "unverified", True: "valid", False: "damaged"}[call.backend.verifier.verdict(archive)]
-    return await call.backend.ask(metadata.describe, archive) | {"verification": verdict}
-
-
-async def _zim_health(call: Call, given: HealthArguments) -> Payload:
-    if given.zim_file_path is None:
-        return await health.server_report(call.backend, call.listener)
-    archive = await call.backend.find(given.zim_file_path)
-    return await health.archive_report(call.backend, archive, call.listener)
-
-
 async def _zim_search(call: Call, given: SearchArguments) -> Payload:
     return await finding.zim_search(call, _continued(SearchArguments, search.TOOL, given))
 
@@ -224,7 +216,7 @@ TOOLS = (
         "What an archive is: title, language, date, counts, main page, namespaces, indexes.",
         ArchiveArguments,
         "get_metadata",
-        _zim_metadata,
+        health.zim_metadata,
     ),
     Tool(
         "zim_links",
@@ -240,7 +232,7 @@ TOOLS = (
         "List the archives and the state of the server; with zim_file_path verify that archive's checksum and indexes.",
         HealthArguments,
         "default",
-        _zim_health,
+        health.zim_health,
     ),
 )
 

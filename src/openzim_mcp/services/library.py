@@ -6,6 +6,7 @@ A name from outside is only ever compared with what a scan of the allowed direct
 from __future__ import annotations
 
 import difflib
+import importlib.resources
 import itertools
 import os
 import re
@@ -29,6 +30,11 @@ _FIRST_PART = ".zimaa"
 _DOWNLOADING = ".aria2"
 _DATED = re.compile(r"(?P<base>.+)_(?P<date>\d{4}-\d{2}(?:-\d{2})?)")
 _EXTENSION = re.compile(r"\.zim(aa)?$", re.IGNORECASE)
+
+
+def handbook() -> str:
+    """Return the archive that ships with the package."""
+    return str(importlib.resources.files("openzim_mcp").joinpath("data", "handbook.zim"))
 
 
 @dataclass(frozen=True)

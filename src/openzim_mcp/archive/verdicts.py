@@ -1,0 +1,76 @@
+"""Verdicts on whole files, kept on disk: what one process found out, the others of this user know.
+
+A verdict belongs to one state of a file, and is not believed for ever: a disk may lose bits without the file changing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any
+
+from platformdirs import user_cache_dir
+
+from openzim_mcp.archive.file import NotAZim, RawFile
+
+if TYPE_CHECKING:
+    from openzim_mcp.archive.file import ArchiveFile
+
+_BELIEVED_SECONDS = 30 * 24 * 3600
+_MOST = 1000
+
+
+def cache_directory() -> str:
+    """Return where this user's things that can be lost are kept."""
+    return user_cache_dir("openzim-mcp", appauthor=False)
+
+
+class Verdicts:
+    """The file of verdicts; without a place for it nothing is kept, and nothing fails."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self._path = path or os.path.join(cache_directory(), "verdicts.json")
+
+    def recall(self, archive: ArchiveFile) -> bool | None:
+        """Return what is known of this state of a file."""
+        known = self._read()
+        if not any(key.startswith(_state(archive)) for key in known):
+            return None
+        found = known.get(_key(archive))
+        return bool(found["valid"]) if found else None
+
+    def keep(self, archive: ArchiveFile, *, valid: bool) -> None:
+        """Remember a verdict, and forget those that are old or too many."""
+        known = self._read() | {_key(archive): {"valid": valid, "at": time.time()}}
+        newest = sorted(known.items(), key=lambda row: row[1]["at"])[-_MOST:]
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=os.path.dirname(self._path))
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(dict(newest), file)
+            os.replace(name, self._path)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                rows = json.load(file)
+            oldest = time.time() - _BELIEVED_SECONDS
+            return {key: row for key, row in rows.items() if row["at"] > oldest}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {}
+
+
+def _state(archive: ArchiveFile) -> str:
+    return ",".join(":".join(map(str, part)) for part in archive.identity)
+
+
+def _key(archive: ArchiveFile) -> str:
+    """Return what names this state of a file, and the archive in it."""
+    try:
+        uuid = RawFile(archive.parts).header().uuid
+    except (OSError, NotAZim):
+        uuid = ""
+    return f"{_state(archive)}/{uuid}"

@@ -1,0 +1,27 @@
+"""`completion`: what a shell needs to complete commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import get_completion_class
+
+from openzim_mcp.commands import frame
+from openzim_mcp.commands.terminal import Cell
+
+if TYPE_CHECKING:
+    from openzim_mcp.commands.terminal import Terminal
+
+
+@frame.command(
+    'eval "$(openzim-mcp completion bash)"                                  # bash and zsh, now or in ~/.bashrc',
+    "openzim-mcp completion fish > ~/.config/fish/completions/openzim-mcp.fish",
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(terminal: Terminal, shell: str) -> None:
+    """Print the lines that make a SHELL complete commands and their options."""
+    kind = get_completion_class(shell)
+    assert kind is not None
+    source = kind(frame.group, {}, frame.PROGRAM, frame.COMPLETE).source()
+    terminal.show({"shell": shell, "source": source}, Cell(source))

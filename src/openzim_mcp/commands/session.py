@@ -1,0 +1,60 @@
+"""Archives at hand for one command: which directories, and the workers that read them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+from openzim_mcp import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.config import Settings
+    from openzim_mcp.protocol.backend import Backend
+
+_Result = TypeVar("_Result")
+_WORKERS = 2
+_HANDBOOK = "No directory is given: this reads the handbook. Name one, or set OPENZIM_MCP_ALLOWED_DIRECTORIES."
+
+
+def settings_for(directories: Sequence[str]) -> Settings:
+    """Return the settings of a command: the server's, for other directories if some are given."""
+    from openzim_mcp import config  # noqa: PLC0415  help does without it
+
+    given = {"allowed_directories": [os.path.expanduser(path) for path in directories]} if directories else {}
+    return config.load(**given, transport="stdio", rate_limit={"enabled": False})
+
+
+def run(
+    terminal: Terminal | None, directories: Sequence[str], work: Callable[[Backend], Awaitable[_Result]]
+) -> _Result:
+    """Run some work with the archives of the directories at hand; a terminal is told when that is the handbook."""
+    settings = settings_for(directories)
+    if terminal and terminal.is_watched and not settings.allowed_directories:
+        terminal.note(_HANDBOOK)
+    # The reader may still be starting when an answer needs none: that it is ended then is no news.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
+    found = anyio.run(_with_backend, settings, work)
+    if isinstance(found, errors.OpenZimMcpError):
+        raise found
+    return found
+
+
+async def _with_backend(
+    settings: Settings, work: Callable[[Backend], Awaitable[_Result]]
+) -> _Result | errors.OpenZimMcpError:
+    """Return the result or the error; raised from here, it would arrive inside groups of errors."""
+    from openzim_mcp.protocol.backend import Backend  # noqa: PLC0415
+    from openzim_mcp.services.library import Library, handbook  # noqa: PLC0415
+
+    library = Library(settings.allowed_directories or [handbook()])
+    async with Backend.running(settings, library, settings.worker.count or _WORKERS) as backend:
+        try:
+            return await work(backend)
+        except errors.OpenZimMcpError as error:
+            return error

@@ -1,0 +1,123 @@
+"""Finding archives in a catalogue: by words and limits, or the one that a name means."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openzim_mcp import errors
+from openzim_mcp.content.text import clean
+from openzim_mcp.shop import addresses, languages
+from openzim_mcp.shop.network import host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from openzim_mcp.shop.catalogue import Catalogue, Entry
+
+FLAVOURS = {
+    "": "everything",
+    "mini": "introductions only",
+    "nopic": "text, no pictures",
+    "maxi": "text and pictures",
+    "novid": "all but videos",
+    "nodet": "introductions only",
+}
+_LISTED = 10
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an archive should be; what is None or empty does not matter."""
+
+    words: Sequence[str] = ()
+    language: str | None = None
+    category: str | None = None
+    flavour: str | None = None
+    max_size: int | None = None
+
+
+def explain(flavour: str) -> str:
+    """Return in words what a flavour means."""
+    return FLAVOURS.get(flavour.lower(), flavour)
+
+
+def newest(entries: Iterable[Entry]) -> list[Entry]:
+    """Return of each archive its newest edition."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        known = found.get(entry.base)
+        if known is None or (entry.edition, entry.date) > (known.edition, known.date):
+            found[entry.base] = entry
+    return list(found.values())
+
+
+def search(catalogue: Catalogue, wish: Wish) -> list[Entry]:
+    """Return the newest edition of each archive that is as wished: those named by the words first, small ones first."""
+    words = [folded(word) for given in wish.words for word in given.split()]
+    found = [entry for entry in newest(catalogue.entries) if _fits(entry, wish, words)]
+    return sorted(found, key=lambda entry: (not _named(entry, words), entry.name, entry.size or 0))
+
+
+def _fits(entry: Entry, wish: Wish, words: Sequence[str]) -> bool:
+    text = folded(f"{entry.base} {entry.name} {entry.title} {entry.summary} {entry.category}")
+    return (
+        all(word in text for word in words)
+        and (wish.language is None or languages.code(wish.language) in entry.languages)
+        and (wish.category is None or wish.category.casefold() == entry.category.casefold())
+        and (wish.flavour is None or wish.flavour.casefold() == entry.flavour.casefold())
+        and (wish.max_size is None or (entry.size is not None and entry.size <= wish.max_size))
+    )
+
+
+def _named(entry: Entry, words: Sequence[str]) -> bool:
+    return all(word in folded(f"{entry.base} {entry.title}") for word in words)
+
+
+def folded(text: str) -> str:
+    """Return a text without capitals and accents."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+
+
+def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry:
+    """Return the archive that is meant by the name of its file, with or without date, or by its name and flavour.
+
+    Raise `NotInCatalogue` when there is none, several, or one that cannot be downloaded.
+    """
+    wanted = folded(name.strip()).removesuffix(".zim")
+    exact = [entry for entry in catalogue.entries if folded(entry.file or "").removesuffix(".zim") == wanted]
+    current = newest(catalogue.entries)
+    base = addresses.dated(wanted)[0]
+    rows = (exact, [e for e in current if folded(e.base) == base], [e for e in current if folded(e.name) == base])
+    found = next((row for row in rows if row), [])
+    if flavour is not None:
+        found = [entry for entry in found if entry.flavour.casefold() == flavour.casefold()] or found
+    if len(found) != 1:
+        raise _several(name, found) if found else _missing(catalogue, name, current)
+    if not found[0].file:
+        raise errors.NotInCatalogue(
+            f"{host(catalogue.library)} knows {found[0].base!r}, and does not say where its file is.",
+            hint="A kiwix-serve shows archives without offering their files; use the library they came from.",
+        )
+    return found[0]
+
+
+def _several(name: str, found: Sequence[Entry]) -> errors.NotInCatalogue:
+    bases = [entry.base for entry in sorted(found, key=lambda entry: entry.size or 0)]
+    return errors.NotInCatalogue(
+        f"{clean(name, 100)!r} comes in several flavours: {', '.join(bases[:_LISTED])}.",
+        hint=f"Name one of them, for example {bases[0]}.",
+        did_you_mean=bases[:_LISTED],
+    )
+
+
+def _missing(catalogue: Catalogue, name: str, current: Sequence[Entry]) -> errors.NotInCatalogue:
+    names = [entry.base for entry in current]
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6) or [n for n in names if folded(name) in folded(n)]
+    hint = f"Did you mean {' or '.join(close[:3])}?" if close else "Find its name with: openzim-mcp catalog WORDS"
+    return errors.NotInCatalogue(
+        f"{host(catalogue.library)} has no archive {clean(name, 100)!r}.", hint=hint, did_you_mean=close[:3]
+    )

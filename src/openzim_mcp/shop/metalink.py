@@ -1,0 +1,89 @@
+"""A Metalink (`.meta4`): the exact size of a file, its SHA-256, the hashes of its pieces, and its mirrors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openzim_mcp.shop import markup
+from openzim_mcp.shop.addresses import checked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_HASHES = {"sha-1": ("sha1", 40), "sha-256": ("sha256", 64), "sha-512": ("sha512", 128), "md5": ("md5", 32)}
+_HEX = re.compile(r"[0-9a-f]+")
+_LEAST_PIECE = 1 << 12
+_LAST_PRIORITY = 999_999
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The hashes of a file's pieces, all of one length but the last."""
+
+    length: int
+    algorithm: str
+    hashes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Metalink:
+    """What a Metalink tells of one file; mirrors are ordered by priority."""
+
+    name: str
+    size: int | None
+    sha256: str | None
+    mirrors: tuple[str, ...]
+    pieces: Pieces | None = None
+
+
+def parse(text: str, name: str) -> Metalink | None:
+    """Return what is said of the file `name`, or of the only file; None when there is neither."""
+    files = []
+    for piece in markup.pieces(text, "file"):
+        try:
+            files.append(markup.read(piece))
+        except markup.Malformed:
+            continue
+    named = [file for file in files if file.attributes.get("name") == name] or files
+    return _metalink(named[0]) if named and (len(named) == 1 or named != files) else None
+
+
+def _metalink(file: markup.Element) -> Metalink:
+    size = _number(file.value("size"))
+    hashes = {_kind(found): found.text.strip().lower() for found in file.all("hash")}
+    return Metalink(
+        name=file.attributes.get("name", ""),
+        size=size,
+        sha256=_hash("sha-256", hashes.get("sha-256", "")),
+        mirrors=tuple(_mirrors(file.all("url"))),
+        pieces=next((found for part in file.all("pieces") if (found := _pieces(part, size))), None),
+    )
+
+
+def _mirrors(urls: Iterable[markup.Element]) -> list[str]:
+    ordered = sorted(urls, key=lambda url: _number(url.attributes.get("priority", "")) or _LAST_PRIORITY)
+    return list(dict.fromkeys(address for url in ordered if (address := checked(url.text))))
+
+
+def _pieces(part: markup.Element, size: int | None) -> Pieces | None:
+    kind = _kind(part)
+    length = _number(part.attributes.get("length", "")) or 0
+    hashes = tuple(_hash(kind, found.text.strip().lower()) or "" for found in part.all("hash"))
+    fits = size is not None and length >= _LEAST_PIECE and len(hashes) == -(-size // length)
+    return Pieces(length, _HASHES[kind][0], hashes) if fits and all(hashes) else None
+
+
+def _kind(element: markup.Element) -> str:
+    return element.attributes.get("type", "").strip().lower()
+
+
+def _hash(kind: str, value: str) -> str | None:
+    length = _HASHES.get(kind, ("", 0))[1]
+    return value if length == len(value) and _HEX.fullmatch(value) else None
+
+
+def _number(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None  # noqa: PLR2004
