@@ -31,6 +31,17 @@ def test_a_text_that_fits_is_shown_whole() -> None:
     assert excerpts.choose([passage(text, {"town": 1.0})], 100, by_characters) == [text]
 
 
+def test_of_two_sentences_that_tell_alike_the_one_that_goes_on_is_shown() -> None:
+    text = (
+        "Gulls cry over the harbour wall. The town was founded by a shipwright. Its bread is baked in a street. "
+        "The mayor has a house by the sea. Nobody knows the way to the sea. Its bells ring in the tall tower."
+    )
+
+    (shown,) = excerpts.choose([passage(text, {"shipwright": 3.0})], 54, by_characters)
+
+    assert shown == text[: text.index(" Nobody")] + " …"
+
+
 def test_a_sentence_without_an_end_is_cut_to_the_budget() -> None:
     (shown,) = excerpts.choose([passage("word " * 1000, {"x": 1.0})], 60, by_estimate)
 
