@@ -49,7 +49,7 @@ handbook: $(READY) ## write the generated parts of the docs, and build the handb
 lock: $(READY) ## pin the dependencies anew
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-annotate --custom-compile-command "make lock" --group dev pyproject.toml --output-file requirements.lock
+	  --no-annotate --custom-compile-command "make lock" --group dev --all-extras pyproject.toml --output-file requirements.lock
 	for clients in handshake modern; do \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-annotate --custom-compile-command "make lock" tests/clients/python/$$clients.in \

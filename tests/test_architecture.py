@@ -18,25 +18,28 @@ LAYERS = [
     {"commands"},
     {"shop"},
     {"server"},
+    {"http"},
     {"protocol"},
     {"services"},
     {"archive"},
     {"content"},
+    {"logs", "telemetry"},
     {"config"},
     {"bucket", "errors"},
     {"__init__"},
 ]
 _SDK_USERS = {
     f"protocol/{name}.py"
-    for name in ("border", "completions", "frames", "prompts", "resources", "subscriptions", "tools")
+    for name in ("border", "completions", "frames", "prompts", "record", "resources", "subscriptions", "tools")
 }
 # A folder owns a library for all of its modules.
 OWNERS = {
     "libzim": {"archive/zim.py"},
-    "mcp": {"server.py", *_SDK_USERS},
-    "mcp_types": {"server.py", *_SDK_USERS},
+    "mcp": {"server.py", "http/", *_SDK_USERS},
+    "mcp_types": {"server.py", "http/", *_SDK_USERS},
     "pydantic": {
         "config.py",
+        "http/app.py",
         "protocol/arguments.py",
         "protocol/asking.py",
         "protocol/finding.py",
@@ -52,9 +55,16 @@ OWNERS = {
     "Stemmer": {"content/language.py"},
     "selectolax": {"content/blocks.py", "content/html.py", "content/inline.py", "content/tables.py"},
     "pydantic_settings": {"config.py"},
-    "cachetools": {"protocol/backend.py"},
+    "cachetools": {"http/", "protocol/backend.py", "protocol/limits.py"},
+    "jwt": {"http/oauth.py"},
+    "limits": {"http/shared.py"},
+    "opentelemetry": {"telemetry.py"},
+    "prometheus_client": {"http/metrics.py"},
+    "starlette": {"server.py", "http/"},
+    "uvicorn": {"http/listen.py", "http/patience.py"},
     "anyio": {
         "server.py",
+        "http/",
         "archive/engine.py",
         "archive/verify.py",
         "commands/",

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from openzim_mcp import __version__, cli
+from openzim_mcp import __version__
 from wire import COMMAND, environment
 
 
@@ -103,17 +102,3 @@ def test_the_log_shows_no_directory(town_zim: Path) -> None:
 
     assert ended.returncode == 0
     assert str(town_zim.parent) not in ended.stderr
-
-
-def test_not_even_a_traceback_shows_a_directory(town_zim: Path) -> None:
-    formatter = cli._Discreet([str(town_zim.parent), str(Path(__file__).parent)])
-    try:
-        raise FileNotFoundError(2, "No such file", str(town_zim))
-    except FileNotFoundError:
-        record = logging.LogRecord("x", logging.ERROR, "f", 1, "failed on %s", (town_zim,), sys.exc_info())
-
-    shown = formatter.format(record)
-
-    assert f"failed on ...{town_zim.parent.name}/{town_zim.name}" in shown
-    assert 'File "...tests/test_cli.py"' in shown
-    assert str(town_zim.parent) not in shown

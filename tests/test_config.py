@@ -51,7 +51,7 @@ def test_lists_are_written_with_commas_and_directories_with_the_separator_of_pat
 @pytest.mark.parametrize(
     ("variable", "value", "line"),
     [
-        ("PORT", "0", "port (OPENZIM_MCP_PORT): '0' is not accepted; give a whole number from 1 to 65535"),
+        ("PORT", "-1", "port (OPENZIM_MCP_PORT): '-1' is not accepted; give a whole number from 0 to 65535"),
         ("TOOL_MODE", "both", "tool_mode (OPENZIM_MCP_TOOL_MODE): 'both' is not accepted; give simple or advanced"),
         (
             "WATCH_INTERVAL_SECONDS",
@@ -92,10 +92,29 @@ def test_lists_are_written_with_commas_and_directories_with_the_separator_of_pat
             "{bad",
             "cache (OPENZIM_MCP_CACHE='{bad'): not valid JSON; give an object, as in docs/settings.md",
         ),
+        ("TRANSPORT", "pigeon", "transport (OPENZIM_MCP_TRANSPORT): 'pigeon' is not accepted; give stdio or http"),
         (
-            "TRANSPORT",
-            "http",
-            "transport (OPENZIM_MCP_TRANSPORT): http is not served by this version; use stdio",
+            "CORS_ORIGINS",
+            "chat.example",
+            "cors_origins (OPENZIM_MCP_CORS_ORIGINS): 'chat.example' is no origin; give its scheme and host, as in "
+            "https://chat.example",
+        ),
+        (
+            "TRUSTED_PROXIES",
+            "proxy.example",
+            "trusted_proxies (OPENZIM_MCP_TRUSTED_PROXIES): 'proxy.example' is no address or network, such as "
+            "10.0.0.0/8",
+        ),
+        (
+            "REDIS_URL",
+            "cache.example:6379",
+            "redis_url (OPENZIM_MCP_REDIS_URL): give an address that begins with redis:// or rediss:// or valkey:// or "
+            "valkeys:// or unix://",
+        ),
+        (
+            "REPLICA",
+            "a b",
+            "replica (OPENZIM_MCP_REPLICA): 'a b' is not accepted; give a text",
         ),
     ],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import anyio
 import pytest
 
 from openzim_mcp.config import BucketSettings, Operation, RateLimitSettings
@@ -7,12 +8,12 @@ from openzim_mcp.errors import OpenZimMcpRateLimitError
 from openzim_mcp.protocol.limits import RateLimiter
 
 
-def charge(limiter: RateLimiter, operation: Operation, times: int) -> int:
+def charge(limiter: RateLimiter, operation: Operation, times: int, client: str = "") -> int:
     """Return how many of the calls were allowed."""
     allowed = 0
     for _ in range(times):
         try:
-            limiter.charge(operation)
+            anyio.run(limiter.charge, client, operation)
         except OpenZimMcpRateLimitError:
             continue
         allowed += 1
@@ -36,13 +37,20 @@ def test_an_operation_can_have_a_limit_of_its_own_below_that_of_all() -> None:
 
 def test_a_refusal_says_when_to_come_back() -> None:
     limiter = RateLimiter(RateLimitSettings(requests_per_second=2, burst_size=1))
-    limiter.charge("default")
+    anyio.run(limiter.charge, "", "default")
 
     with pytest.raises(OpenZimMcpRateLimitError) as caught:
-        limiter.charge("default")
+        anyio.run(limiter.charge, "", "default")
 
     assert 0 < caught.value.details["retry_after"] <= 0.5
 
 
 def test_it_can_be_switched_off() -> None:
     assert charge(RateLimiter(RateLimitSettings(enabled=False, burst_size=1)), "default", 100) == 100
+
+
+def test_every_client_has_its_own_buckets() -> None:
+    limiter = RateLimiter(RateLimitSettings(requests_per_second=0.01, burst_size=3))
+
+    assert charge(limiter, "default", 5, "192.0.2.1") == 3
+    assert charge(limiter, "default", 5, "192.0.2.2") == 3

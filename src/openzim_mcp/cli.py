@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import difflib
 import gc
-import logging
 import os
 import signal
 import sys
 from typing import TYPE_CHECKING
 
-from openzim_mcp import __version__
+from openzim_mcp import __version__, logs
 from openzim_mcp.commands import table
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from openzim_mcp.config import Settings
 
@@ -26,6 +25,7 @@ _EPILOG = """\
 examples:
   openzim-mcp ~/zims                      serve every archive below a directory, over stdio
   openzim-mcp --mode advanced wiki.zim    serve one archive, with all tools
+  openzim-mcp --transport http ~/zims     serve many clients, at http://127.0.0.1:8000/mcp
   openzim-mcp                             serve the handbook, to try it out
 
 commands (each has its own --help):
@@ -52,7 +52,10 @@ def _serve_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--mode", dest="tool_mode", metavar="MODE", help="simple (default) or advanced: which tools are offered"
     )
-    parser.add_argument("--transport", metavar="HOW", help="stdio (default); http is not served by this version")
+    parser.add_argument("--transport", metavar="HOW", help="stdio (default) or http")
+    parser.add_argument("--host", metavar="ADDRESS", help="listen there (HTTP; default 127.0.0.1)")
+    parser.add_argument("--port", metavar="PORT", help="listen there (HTTP; default 8000; 0: any that is free)")
+    parser.add_argument("--workers", dest="processes", metavar="N", help="processes that serve (HTTP; default 1)")
     parser.add_argument(
         "--log-level", dest="log_level", metavar="LEVEL", help="DEBUG, INFO (default), WARNING, ERROR or CRITICAL"
     )
@@ -77,33 +80,10 @@ def _settings(arguments: Sequence[str]) -> Settings:
     return config.load(**given)
 
 
-class _Discreet(logging.Formatter):
-    """Shows directories by their last part, in messages and in tracebacks."""
-
-    def __init__(self, directories: Iterable[str]) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-        self._directories = sorted(directories, key=len, reverse=True)
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = super().format(record)
-        for directory in self._directories:
-            line = line.replace(directory, f"...{os.path.basename(directory)}")
-        return line
-
-
-def _log(settings: Settings) -> None:
-    """Write to standard error, and nothing there that should not be in a bug report."""
-    served = [str(path) for path in settings.allowed_directories]
-    handler = logging.StreamHandler(sys.stderr)
-    private = [*map(os.path.abspath, served), *map(os.path.realpath, served), os.path.dirname(__file__), sys.prefix]
-    handler.setFormatter(_Discreet(private))
-    logging.basicConfig(level=settings.logging.level, handlers=[handler])
-
-
 def serve(arguments: Sequence[str]) -> int:
     """Serve archives until the client leaves or a signal comes."""
     settings = _settings(arguments)
-    _log(settings)
+    logs.set_up(settings)
     # Importing the SDK makes half a million objects that stay; not looking at them for garbage saves a tenth of it.
     gc.disable()
     from openzim_mcp import server  # noqa: PLC0415

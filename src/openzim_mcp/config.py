@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic.fields import FieldInfo
 
 PREFIX = "OPENZIM_MCP_"
 _TOKEN_LENGTH = 16
+_STORES = ("redis://", "rediss://", "valkey://", "valkeys://", "unix://")
 _FROZEN = ConfigDict(frozen=True, extra="ignore")
 
 
@@ -80,6 +94,7 @@ class LoggingSettings(BaseModel):
     model_config = _FROZEN
 
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field("INFO", description="least severity shown")
+    format: Literal["text", "json"] = Field("text", description="lines for people, or an object a line for programs")
 
     @field_validator("level", mode="before")
     @classmethod
@@ -95,6 +110,33 @@ class WorkerSettings(BaseModel):
     deadline_seconds: float = Field(30, ge=1, le=600, description="a call that takes longer is ended")
     memory_mib: int = Field(1024, ge=256, le=65_536, description="memory of one process, where the system can limit it")
     count: int | None = Field(None, ge=1, le=64, description="processes at most (stdio: 2; HTTP: one for each core)")
+
+
+class OAuthSettings(BaseModel):
+    """The identity provider whose access tokens are accepted (HTTP)."""
+
+    model_config = _FROZEN
+
+    issuer: str | None = Field(None, description="its address, as its tokens have it in `iss`")
+    resource: str | None = Field(None, description="this server's public address, as tokens have it in `aud`")
+    jwks_file: Path | None = Field(None, description="a file with its public keys")
+    jwks_url: str | None = Field(None, description="where its public keys are; the server then asks there for them")
+    scopes: tuple[str, ...] = Field((), description="scopes that a token must have, as JSON")
+
+    @model_validator(mode="after")
+    def _check(self) -> OAuthSettings:
+        if not self.issuer:
+            return self
+        if not self.resource:
+            raise ValueError("oauth.resource is needed with oauth.issuer: the address that clients know this server by")
+        if (self.jwks_file is None) == (self.jwks_url is None):
+            raise ValueError("give oauth.jwks_file or oauth.jwks_url, where the keys of oauth.issuer are")
+        for url in filter(None, (self.issuer, self.resource, self.jwks_url)):
+            if not url.startswith(("https://", "http://localhost", "http://127.0.0.1", "http://[::1]")):
+                raise ValueError(f"{url[:100]!r} is no https:// address")
+        if self.jwks_file and not self.jwks_file.is_file():
+            raise ValueError("oauth.jwks_file is not there; give a file with a JSON Web Key Set")
+        return self
 
 
 def _split(value: object, separator: str) -> object:
@@ -115,9 +157,12 @@ class Settings(BaseSettings):
     tool_mode: Literal["simple", "advanced"] = Field("simple", description="which tools are offered")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on (HTTP)")
-    port: int = Field(8000, ge=1, le=65_535, description="port to listen on (HTTP)")
+    port: int = Field(8000, ge=0, le=65_535, description="port to listen on, 0 for any that is free (HTTP)")
     auth_token: SecretStr | None = Field(
-        None, description=f"bearer token of {_TOKEN_LENGTH} characters or more that clients must send (HTTP)"
+        None, description=f"bearer tokens of {_TOKEN_LENGTH} characters or more, by comma; clients send one (HTTP)"
+    )
+    auth_token_file: Path | None = Field(
+        None, description="a file with a bearer token a line; it is read again when it changes (HTTP)"
     )
     insecure_disable_auth: bool = Field(
         False, description="allow other addresses than this machine's without a token (HTTP)"
@@ -128,6 +173,19 @@ class Settings(BaseSettings):
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="further names in the Host header to allow, by comma (HTTP)"
     )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="addresses or networks of proxies whose X-Forwarded-For counts, by comma (HTTP)"
+    )
+    processes: int = Field(1, ge=1, le=64, description="processes that serve; with several, stateless (HTTP)")
+    stateless: bool | None = Field(
+        None, description="no sessions for clients of the handshake revisions, so no affinity is needed (HTTP)"
+    )
+    replica: str | None = Field(
+        None, pattern="^[A-Za-z0-9]{1,16}$", description="name in front of session ids, for a proxy to route by (HTTP)"
+    )
+    redis_url: SecretStr | None = Field(
+        None, description="Redis or Valkey that keeps the rate limits of several processes or machines (HTTP)"
+    )
     server_name: str = Field("openzim-mcp", min_length=1, max_length=100, description="name that clients see")
     subscriptions_enabled: bool = Field(True, description="notify clients of changes")
     watch_interval_seconds: int = Field(5, ge=1, le=60, description="how often directories are looked at")
@@ -136,13 +194,14 @@ class Settings(BaseSettings):
     rate_limit: RateLimitSettings = RateLimitSettings()
     logging: LoggingSettings = LoggingSettings()
     worker: WorkerSettings = WorkerSettings()
+    oauth: OAuthSettings = OAuthSettings()
 
     @field_validator("allowed_directories", mode="before")
     @classmethod
     def _split_directories(cls, value: object) -> object:
         return _split(value, os.pathsep)
 
-    @field_validator("cors_origins", "allowed_hosts", mode="before")
+    @field_validator("cors_origins", "allowed_hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split_names(cls, value: object) -> object:
         return _split(value, ",")
@@ -163,19 +222,38 @@ class Settings(BaseSettings):
                 raise ValueError(f"{str(path)!r} cannot be read: {error.strerror}") from error
         return paths
 
-    @field_validator("transport")
-    @classmethod
-    def _check_transport(cls, transport: str) -> str:
-        if transport == "http":
-            raise ValueError("http is not served by this version; use stdio")
-        return transport
-
     @field_validator("auth_token")
     @classmethod
     def _check_token(cls, token: SecretStr | None) -> SecretStr | None:
-        if token is not None and len(token.get_secret_value()) < _TOKEN_LENGTH:
-            raise ValueError(f"too short to be safe; give at least {_TOKEN_LENGTH} characters")
+        check_tokens(_tokens(token))
         return token
+
+    @field_validator("auth_token_file")
+    @classmethod
+    def _check_token_file(cls, file: Path | None) -> Path | None:
+        try:
+            if file is not None:
+                read_tokens(file)
+        except OSError as error:
+            raise ValueError(f"{str(file)!r} cannot be read: {error.strerror}") from error
+        return file
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError:
+                raise ValueError(f"{proxy[:100]!r} is no address or network, such as 10.0.0.0/8") from None
+        return proxies
+
+    @field_validator("redis_url")
+    @classmethod
+    def _check_redis(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not url.get_secret_value().startswith(_STORES):
+            raise ValueError(f"give an address that begins with {' or '.join(_STORES)}")
+        return url
 
     @field_validator("cors_origins", "allowed_hosts")
     @classmethod
@@ -183,6 +261,74 @@ class Settings(BaseSettings):
         if "*" in names:
             raise ValueError(f"'*' would allow everyone; name each of the {str(info.field_name).replace('_', ' ')}")
         return names
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _check_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\\s*]+", origin):
+                raise ValueError(f"{origin[:100]!r} is no origin; give its scheme and host, as in https://chat.example")
+        return origins
+
+    @model_validator(mode="after")
+    def _check_exposure(self) -> Settings:
+        if self.transport == "http" and not (self.is_local or self.is_guarded or self.insecure_disable_auth):
+            raise ValueError(
+                f"host {self.host!r} can be reached by others, so clients have to show a token: set {PREFIX}AUTH_TOKEN "
+                f"or {PREFIX}AUTH_TOKEN_FILE, or listen on 127.0.0.1 "
+                f"({PREFIX}INSECURE_DISABLE_AUTH=true serves everyone who can reach it)"
+            )
+        if self.processes > 1 and self.stateless is False:
+            raise ValueError(f"{PREFIX}PROCESSES above 1 has no sessions; run replicas of one process behind a proxy")
+        return self
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether clients have to show a token."""
+        return bool(self.auth_token or self.auth_token_file or self.oauth.issuer)
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether clients of the handshake revisions have sessions."""
+        return not (self.processes > 1 if self.stateless is None else self.stateless)
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens of the environment."""
+        return _tokens(self.auth_token)
+
+
+def _tokens(secret: SecretStr | None) -> list[str]:
+    return [token.strip() for token in secret.get_secret_value().split(",")] if secret else []
+
+
+def check_tokens(tokens: Sequence[str]) -> None:
+    """Refuse tokens that are easy to guess, or that no header can carry."""
+    for token in tokens:
+        if len(token) < _TOKEN_LENGTH:
+            raise ValueError(f"a token is too short to be safe; give at least {_TOKEN_LENGTH} characters")
+        if not (token.isascii() and token.isprintable()) or " " in token:
+            raise ValueError("a token has blanks or other characters than letters, digits and signs of ASCII")
+
+
+def read_tokens(file: Path) -> list[str]:
+    """Return the tokens of a file: one a line; empty lines and those that begin with # are none."""
+    lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    tokens = [line for line in lines if line and not line.startswith("#")]
+    if not tokens:
+        raise ValueError("the token file has no token; write one a line")
+    check_tokens(tokens)
+    return tokens
 
 
 def load(**given: Any) -> Settings:
@@ -201,6 +347,8 @@ def load(**given: Any) -> Settings:
 def _line(error: Any) -> str:
     """Say which setting is wrong, what was given and what is accepted."""
     where = [str(part) for part in error["loc"]]
+    if not where:
+        return str(error["msg"]).removeprefix("Value error, ")
     name = f"{'.'.join(where)} ({PREFIX}{'__'.join(where).upper()})"
     if error["type"] == "value_error":
         return f"{name}: {error['msg'].removeprefix('Value error, ')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import mcp_types as types
 from mcp.server import CacheHint, Server
+from starlette.routing import Router
 
-from openzim_mcp import __version__, config
+from openzim_mcp import __version__, config, telemetry
 from openzim_mcp.protocol import tools
 from openzim_mcp.protocol.arguments import schema
 from openzim_mcp.protocol.backend import Backend
@@ -26,7 +28,13 @@ from openzim_mcp.protocol.watcher import watch
 from openzim_mcp.services.library import Library, handbook
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from mcp.server import NotificationOptions, ServerRequestContext
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from openzim_mcp.protocol.limits import Purse
+    from openzim_mcp.services.library import Listing
 
 log = logging.getLogger(__name__)
 
@@ -107,8 +115,8 @@ def build(backend: Backend, subscriptions: Subscriptions) -> Server[Any]:
         on_list_prompts=prompts.list_prompts,
         on_get_prompt=guarded(prompts.get_prompt),
         on_completion=guarded(Completions(backend).complete),
-        on_subscribe_resource=guarded(subscriptions.subscribe),
-        on_unsubscribe_resource=guarded(subscriptions.unsubscribe),
+        on_subscribe_resource=guarded(subscriptions.subscribe) if settings.has_sessions else None,
+        on_unsubscribe_resource=guarded(subscriptions.unsubscribe) if settings.has_sessions else None,
         on_subscriptions_listen=guarded(subscriptions.listen),
     )
     server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.serve)
@@ -119,23 +127,74 @@ def serve(settings: config.Settings) -> int:
     """Serve until the client leaves or a signal comes; return the exit code."""
     for sentence in config.unknown_variables():
         log.warning(sentence)
+    telemetry.set_up(settings.server_name)
     try:
-        anyio.run(_serve_stdio, settings)
+        if settings.transport == "http":
+            _serve_http(settings)
+        else:
+            anyio.run(_serve_stdio, settings)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return 0
 
 
-async def _serve_stdio(settings: config.Settings) -> None:
-    library = Library(settings.allowed_directories or [handbook()])
-    workers = settings.worker.count or _STDIO_WORKERS
-    async with Backend.running(settings, library, workers) as backend, anyio.create_task_group() as tasks:
-        tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
-        announced = anyio.Event()
-        tasks.start_soon(_announce, backend, announced)
+def _serve_http(settings: config.Settings) -> None:
+    from openzim_mcp.http import listen, shared  # noqa: PLC0415  a server over a pipe does without it
+
+    if settings.redis_url:
+        shared.check_installed()
+    listen.listen(settings, http_application, _serving(_library(settings).scan()))
+
+
+def http_application(settings: config.Settings) -> ASGIApp:
+    """Return the application that a process serves; what it needs runs as long as it does."""
+    from openzim_mcp.http.app import Application  # noqa: PLC0415
+    from openzim_mcp.http.shared import SharedPurse  # noqa: PLC0415
+
+    redis = settings.redis_url
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = settings.worker.count or max(1, cores // settings.processes)
+    served: list[ASGIApp] = []
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_router: object) -> AsyncIterator[dict[str, Any]]:
+        purse = SharedPurse(settings.rate_limit, redis.get_secret_value()) if redis else None
+        async with _running(settings, workers, purse) as (backend, subscriptions):
+            application = Application(build(backend, subscriptions), backend, subscriptions)
+            served.append(application.asgi)
+            async with application.sessions.run():
+                yield {"closing": application.closing}
+
+    async def serve_request(scope: Scope, receive: Receive, send: Send) -> None:
+        await served[0](scope, receive, send)
+
+    return Router(default=serve_request, lifespan=lifespan)
+
+
+@contextlib.asynccontextmanager
+async def _running(
+    settings: config.Settings, workers: int, purse: Purse | None = None
+) -> AsyncIterator[tuple[Backend, Subscriptions]]:
+    """Have all that serving needs while the block runs."""
+    library = _library(settings)
+    async with Backend.running(settings, library, workers, purse) as backend, anyio.create_task_group() as tasks:
         subscriptions = Subscriptions()
         if settings.subscriptions_enabled:
             tasks.start_soon(watch, backend, subscriptions)
+        yield backend, subscriptions
+        tasks.cancel_scope.cancel()
+
+
+def _library(settings: config.Settings) -> Library:
+    return Library(settings.allowed_directories or [handbook()])
+
+
+async def _serve_stdio(settings: config.Settings) -> None:
+    workers = settings.worker.count or _STDIO_WORKERS
+    async with _running(settings, workers) as (backend, subscriptions), anyio.create_task_group() as tasks:
+        tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
+        announced = anyio.Event()
+        tasks.start_soon(_announce, backend, announced)
         server = build(backend, subscriptions)
         patience = settings.worker.deadline_seconds + _GRACE_SECONDS
         async with frames(StdinLines(), StdoutLines(), patience=patience) as (incoming, outgoing):
@@ -147,13 +206,17 @@ async def _serve_stdio(settings: config.Settings) -> None:
 
 async def _announce(backend: Backend, announced: anyio.Event) -> None:
     """Tell the log what is served, without making the first client wait for a slow disk."""
-    listing = await backend.scan()
+    log.info("%s over stdio", _serving(await backend.scan()))
+    announced.set()
+
+
+def _serving(listing: Listing) -> str:
+    """Say what is served."""
     broken = sum(archive.problem is not None for archive in listing.archives)
     count = len(listing.archives)
     archives = "1 archive" if count == 1 else f"{count} archives"
     state = f" ({broken} of them cannot be read)" if broken else ""
-    log.info("openzim-mcp %s serves %s%s over stdio", __version__, archives, state)
-    announced.set()
+    return f"openzim-mcp {__version__} serves {archives}{state}"
 
 
 async def _stop_on_signal(scope: anyio.CancelScope) -> None:

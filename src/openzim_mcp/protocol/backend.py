@@ -17,7 +17,7 @@ from openzim_mcp import errors
 from openzim_mcp.archive.engine import Engine
 from openzim_mcp.archive.verdicts import Verdicts
 from openzim_mcp.archive.verify import Verifier
-from openzim_mcp.protocol.limits import RateLimiter
+from openzim_mcp.protocol.limits import Purse, RateLimiter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -103,13 +103,16 @@ class Backend:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def running(cls, settings: Settings, library: Library, workers: int) -> AsyncIterator[Backend]:
+    async def running(
+        cls, settings: Settings, library: Library, workers: int, purse: Purse | None = None
+    ) -> AsyncIterator[Backend]:
         """Build the parts and keep them while the block runs."""
         worker = settings.worker
         engine = Engine(workers=workers, deadline=worker.deadline_seconds, memory_mib=worker.memory_mib)
         verifier = Verifier(Verdicts())
         async with engine.running(), verifier.running():
-            yield cls(settings, library, engine, verifier, RateLimiter(settings.rate_limit), Answers(settings.cache))
+            limiter = RateLimiter(settings.rate_limit, purse)
+            yield cls(settings, library, engine, verifier, limiter, Answers(settings.cache))
 
     @property
     def scan_seconds(self) -> float:

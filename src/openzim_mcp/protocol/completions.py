@@ -10,6 +10,7 @@ from mcp import MCPError
 
 from openzim_mcp import errors
 from openzim_mcp.content.text import clean
+from openzim_mcp.protocol import callers
 from openzim_mcp.services import addresses, browse
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ async def _paths(backend: Backend, value: str, name: str | None, *, pages_only: 
     """Complete a path; where it cannot be done there is nothing to offer, which is no error."""
     try:
         archive = await backend.find(name)
-        backend.limiter.charge("suggestions")
         look = {"prefix": value[:_LONGEST_VALUE], "limit": _MOST, "pages_only": pages_only}
         found = await backend.run(browse.beginning_with, archive, **look)
     except errors.OpenZimMcpError:
@@ -76,6 +76,7 @@ _SOURCES: dict[tuple[str, str], Callable[[Backend, str, Mapping[str, str]], Awai
     (addresses.ENTRY, "name"): _addressed,
     (addresses.ENTRY, "path"): _entries,
 }
+_IN_AN_ARCHIVE = {_pages, _entries}
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Completions:
     backend: Backend
 
     async def complete(
-        self, _context: ServerRequestContext[Any], params: types.CompleteRequestParams
+        self, context: ServerRequestContext[Any], params: types.CompleteRequestParams
     ) -> types.CompleteResult:
         """Return what the text of an argument may go on to."""
         about = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
@@ -93,5 +94,10 @@ class Completions:
         if source is None:
             what = f"{clean(params.argument.name, 100)!r} of {clean(about, 200)!r}"
             raise MCPError(types.INVALID_PARAMS, f"There is no argument {what} to complete.")
+        if source in _IN_AN_ARCHIVE:
+            try:
+                await self.backend.limiter.charge(callers.client(callers.scope_of(context)), "suggestions")
+            except errors.OpenZimMcpRateLimitError:
+                return types.CompleteResult(completion=_NOTHING)
         known = (params.context.arguments if params.context else None) or {}
         return types.CompleteResult(completion=await source(self.backend, params.argument.value, known))

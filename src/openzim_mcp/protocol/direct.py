@@ -21,6 +21,7 @@ class DirectCall:
 
     backend: Backend
     listener: Listener | None = None
+    client: str = ""
     connection: None = None
     """Each call stands alone: none goes on where another ended."""
 

@@ -67,7 +67,7 @@ async def zim_search(call: Call, given: SearchArguments) -> Payload:
     """Find what a call asks for."""
     queries.text_of(given.query or "")
     if given.cross_file:
-        return await _all_archives(call.backend, given, call.listener)
+        return await _all_archives(call, given)
     archive = await call.backend.find(given.zim_file_path)
     limit = given.limit or call.backend.settings.content.default_search_limit
     return await _one(call.backend, archive, _request(given, limit), given.offset, given.cursor)
@@ -96,10 +96,11 @@ async def _one(
     return await backend.ask(search.fulltext, archive, without_index=search.fulltext_without_index, **page)
 
 
-async def _all_archives(backend: Backend, given: SearchArguments, listener: Listener | None) -> Payload:
+async def _all_archives(call: Call, given: SearchArguments) -> Payload:
     """Search every archive at once and put the results in one order."""
+    backend = call.backend
     archives = (await backend.scan()).archives
-    backend.limiter.charge(_OPERATIONS[given.mode], len(archives))
+    await backend.limiter.charge(call.client, _OPERATIONS[given.mode], len(archives))
     limit = given.limit or backend.settings.content.default_search_limit
     request = _request(given, limit)
     now = state(archives)
@@ -110,7 +111,7 @@ async def _all_archives(backend: Backend, given: SearchArguments, listener: List
             hint="Search one archive (zim_file_path) to go deeper.",
         )
     stop = min(start + limit, _DEEPEST)
-    answers = await everywhere(backend, archives, request | {"limit": stop}, listener=listener)
+    answers = await everywhere(backend, archives, request | {"limit": stop}, listener=call.listener)
     searched = [answer for answer in answers if "error" not in answer]
     done = stop >= min(_DEEPEST, sum(answer["total"] for answer in searched))
     of_each = limit if given.limit else min(limit, _OF_EACH)

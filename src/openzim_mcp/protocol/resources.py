@@ -13,7 +13,7 @@ import mcp_types as types
 
 from openzim_mcp import errors
 from openzim_mcp.content.text import clean
-from openzim_mcp.protocol import health
+from openzim_mcp.protocol import callers, health
 from openzim_mcp.services import addresses, articles, entries, metadata, paging
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Resources:
         return types.ListResourceTemplatesResult(resource_templates=list(TEMPLATES))
 
     async def read_resource(
-        self, _context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+        self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Return what is at a URI."""
         address = addresses.parse(params.uri)
@@ -108,14 +108,15 @@ class Resources:
                 f"No resource {clean(params.uri, 200)!r}.",
                 hint=f"There are {addresses.FILES}, {addresses.ARCHIVE} and {addresses.ENTRY}.",
             )
+        limiter, client = self.backend.limiter, callers.client(callers.scope_of(context))
         if address.name is None:
-            self.backend.limiter.charge("default")
+            await limiter.charge(client, "default")
             return _json_result(params.uri, await health.archive_list(self.backend))
         archive = await self._find(address)
         if address.path is None:
-            self.backend.limiter.charge("get_metadata")
+            await limiter.charge(client, "get_metadata")
             return _json_result(params.uri, await self._overview(archive))
-        self.backend.limiter.charge("get_entry")
+        await limiter.charge(client, "get_entry")
         return _entry_result(params.uri, await self.backend.run(entries.native, archive, spellings=address.paths))
 
     async def _find(self, address: Address) -> ArchiveFile:

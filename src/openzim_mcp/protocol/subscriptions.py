@@ -92,6 +92,10 @@ class Subscriptions:
         """How many addresses all clients wait for."""
         return sum(spellings.total() for spellings in self._spellings.values())
 
+    def close(self) -> None:
+        """End the streams of 2026-07-28; their clients are told that it is the end."""
+        self._streams.close()
+
     async def announce(self, changes: Changes) -> None:
         """Tell everyone who wants to hear of it; nobody is waited for."""
         if changes.list_changed:

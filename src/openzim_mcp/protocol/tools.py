@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from openzim_mcp import errors
 from openzim_mcp.content.text import clean
-from openzim_mcp.protocol import asking, finding, health, retrieval
+from openzim_mcp.protocol import asking, callers, finding, health, retrieval
 from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, check_start, parse, schema
 from openzim_mcp.protocol.asking import QueryArguments
 from openzim_mcp.protocol.backend import Markdown, Picture
@@ -46,6 +46,11 @@ class Call:
     def listener(self) -> Callable[[int, int], Any] | None:
         """What to tell about progress, for a client that asked for it."""
         return self.context.session.report_progress if "progress_token" in (self.context.meta or {}) else None
+
+    @property
+    def client(self) -> str:
+        """Who is charged for it."""
+        return callers.client(callers.scope_of(self.context))
 
     @property
     def connection(self) -> object:
@@ -259,8 +264,9 @@ async def call_tool(
     try:
         with foreseen(tool.name):
             given = parse(tool.arguments, params.arguments)
-            backend.limiter.charge(*tool.charged_as(given))
-            return _result(await tool.run(Call(backend, context), given))
+            call = Call(backend, context)
+            await backend.limiter.charge(call.client, *tool.charged_as(given))
+            return _result(await tool.run(call, given))
     except errors.OpenZimMcpError as error:
         return _result(error.payload(tool.name), is_error=True)
 

@@ -1,0 +1,143 @@
+"""How much one client may have under way, and for how long it may let the server wait: nobody is served less for it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import anyio
+from cachetools import TTLCache
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from openzim_mcp.http.refusals import Refusal
+from openzim_mcp.protocol import callers
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from openzim_mcp.http.closing import Closing
+
+IN_FLIGHT = 1024
+IN_FLIGHT_EACH = 64
+SESSIONS = 1000
+SESSIONS_EACH = 100
+SESSION_IDLE_SECONDS = 1800
+BODY_BYTES = 4 * 1024 * 1024
+_BODY_SECONDS = 15.0
+_TAKE_SECONDS = 30.0
+_SESSION_ID = b"mcp-session-id"
+_SESSIONS_REMEMBERED = 10 * SESSIONS
+
+
+class _TooSlow(Exception):
+    """A client lets the server wait."""
+
+
+class Bounds:
+    """Counts what each client has under way, and refuses what is too much of it."""
+
+    def __init__(self, app: ASGIApp, closing: Closing, *, body_seconds: float = _BODY_SECONDS) -> None:
+        self._app = app
+        self._closing = closing
+        self._body_seconds = body_seconds
+        self._busy: Counter[str] = Counter()
+        self._owners: TTLCache[bytes, str] = TTLCache(_SESSIONS_REMEMBERED, SESSION_IDLE_SECONDS)
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are being served."""
+        return self._busy.total()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, if its client has not too many under way already."""
+        visitor = callers.client(scope)
+        if refusal := self._refusal(scope, visitor):
+            await refusal(scope, receive, send)
+            return
+        self._busy[visitor] += 1
+        try:
+            await self._serve(scope, receive, send, visitor)
+        finally:
+            self._busy[visitor] -= 1
+            if not self._busy[visitor]:
+                del self._busy[visitor]
+
+    def _refusal(self, scope: Scope, visitor: str) -> Refusal | None:
+        if self.in_flight >= IN_FLIGHT:
+            return Refusal(503, "The server is busy.", retry_after=1)
+        if self._busy[visitor] >= IN_FLIGHT_EACH:
+            return Refusal(429, f"A client may have {IN_FLIGHT_EACH} requests under way.", retry_after=1)
+        session = _header(scope["headers"], _SESSION_ID)
+        if session is not None and session in self._owners:
+            self._owners[session] = self._owners[session]  # which keeps it from expiring
+        has_many = session is None and _may_open_session(scope) and self._sessions_of(visitor) >= SESSIONS_EACH
+        if has_many:
+            return Refusal(429, f"A client may have {SESSIONS_EACH} sessions; end one (DELETE).", retry_after=60)
+        return None
+
+    def _sessions_of(self, visitor: str) -> int:
+        return sum(owner == visitor for owner in self._owners.values())
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, visitor: str) -> None:
+        watched = _Watched(receive, send, self._body_seconds)
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._note_session(scope, message, visitor)
+            await watched.send(message)
+
+        try:
+            with self._closing.stream(is_idle=scope["method"] == "GET"):
+                await self._app(scope, watched.receive, told)
+        except _TooSlow:
+            if not watched.has_begun:
+                await Refusal(408, "The request did not arrive in time.")(scope, receive, send)
+
+    def _note_session(self, scope: Scope, message: Message, visitor: str) -> None:
+        """Keep count of who has which sessions: the answer to the first request names a new one."""
+        asked = _header(scope["headers"], _SESSION_ID)
+        named = _header(message["headers"], _SESSION_ID)
+        if asked is None and named is not None:
+            self._owners[named] = visitor
+        if asked is not None and (scope["method"] == "DELETE" or message["status"] == 404):  # noqa: PLR2004
+            self._owners.pop(asked, None)
+
+
+class _Watched:
+    """What goes to and from a client, each part in time."""
+
+    def __init__(self, receive: Receive, send: Send, body_seconds: float) -> None:
+        self._receive = receive
+        self._send = send
+        self._deadline = time.monotonic() + body_seconds
+        self._is_complete = False
+        self.has_begun = False
+
+    async def receive(self) -> Message:
+        """Return the next part of the request, which has to arrive in time; what comes after it may take for ever."""
+        if self._is_complete:
+            return await self._receive()
+        with anyio.move_on_after(max(0.0, self._deadline - time.monotonic())):
+            message = await self._receive()
+            self._is_complete = not message.get("more_body", False)
+            return message
+        raise _TooSlow
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response, which has to be taken in time."""
+        self.has_begun = True
+        with anyio.move_on_after(_TAKE_SECONDS) as scope:
+            await self._send(message)
+        if scope.cancelled_caught:
+            raise _TooSlow
+
+
+def _may_open_session(scope: Scope) -> bool:
+    """Say whether a request can be the first one of a session, which there are in the handshake revisions."""
+    version = _header(scope["headers"], b"mcp-protocol-version")
+    return version is None or version.decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    return next((value for given, value in headers if given.lower() == name), None)

@@ -1,0 +1,104 @@
+"""Listening: the address, the first line on the console, one process or several, and the end."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import signal
+import socket
+import tempfile
+from typing import TYPE_CHECKING
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from openzim_mcp import logs, telemetry
+from openzim_mcp.errors import OpenZimMcpConfigurationError
+from openzim_mcp.http import patience
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp
+
+    from openzim_mcp.config import Settings
+
+log = logging.getLogger(__name__)
+
+_KEEP_ALIVE_SECONDS = 30
+_GRACE_SECONDS = 10
+_BACKLOG = 1024
+
+
+def listen(settings: Settings, application: Callable[[Settings], ASGIApp], serving: str) -> None:
+    """Serve an application until a signal comes; `serving` says what there is."""
+    patience.make_room()
+    listener = _bind(settings)
+    _announce(settings, listener, serving)
+    # The token file is read again by itself, so there is nothing that a hang-up could mean; and the end is no failure.
+    for name, action in (("SIGHUP", signal.SIG_IGN), ("SIGTERM", _nothing)):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), action)
+    config = uvicorn.Config(
+        functools.partial(_in_process, settings, application),
+        factory=True,
+        http=patience.ImpatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        workers=settings.processes,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        h11_max_incomplete_event_size=patience.HEADER_BYTES,
+    )
+    if settings.processes == 1:
+        uvicorn.Server(config).run([listener])
+        return
+    with tempfile.TemporaryDirectory(prefix="openzim-mcp-") as shared:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+        Multiprocess(config, sockets=[listener]).run()
+
+
+def _nothing(_number: int, _frame: object) -> None:
+    """Be told of a signal after the server has ended because of it."""
+
+
+def _in_process(settings: Settings, application: Callable[[Settings], ASGIApp]) -> ASGIApp:
+    """Return the application, in the process that serves it."""
+    if settings.processes > 1:
+        logs.set_up(settings)
+        telemetry.set_up(settings.server_name)
+    return application(settings)
+
+
+def _bind(settings: Settings) -> socket.socket:
+    """Return a socket that listens; one that cannot is a setting that is wrong."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise OpenZimMcpConfigurationError(
+            f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}; "
+            "choose another --port, or end the program that has it"
+        ) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _announce(settings: Settings, listener: socket.socket, serving: str) -> None:
+    """Say where the server listens, what it serves and how to connect."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{port}/mcp"
+    header = ' --header "Authorization: Bearer TOKEN"' if settings.is_guarded else ""
+    log.info("%s on %s; connect with: claude mcp add --transport http zim %s%s", serving, url, url, header)
+    if not settings.is_guarded and not settings.is_local:
+        log.warning("everyone who can reach %s:%d is served: there is no token", host, port)
+    if not settings.has_sessions:
+        log.info("stateless: clients of the handshake revisions have no subscriptions")
