@@ -57,7 +57,7 @@ OWNERS = {
     "pydantic_settings": {"config.py"},
     "cachetools": {"http/", "protocol/backend.py", "protocol/limits.py"},
     "jwt": {"http/oauth.py"},
-    "limits": {"http/shared.py"},
+    "redis": {"http/shared.py"},
     "opentelemetry": {"telemetry.py"},
     "prometheus_client": {"http/metrics.py"},
     "starlette": {"server.py", "http/"},

@@ -52,7 +52,7 @@ _STDIO_WORKERS = 2
 
 
 class _Server(Server[Any]):
-    """A server that advertises what it does: the list of resources changes, tools and prompts never do."""
+    """A server that advertises what it does: it tells of resources where it can; tools and prompts never change."""
 
     def get_capabilities(
         self,
@@ -70,7 +70,7 @@ class _Server(Server[Any]):
             update={
                 "tools": types.ToolsCapability(list_changed=False),
                 "prompts": types.PromptsCapability(list_changed=False),
-                "resources": types.ResourcesCapability(subscribe=subscribe, list_changed=True),
+                "resources": types.ResourcesCapability(subscribe=subscribe, list_changed=subscribe),
             }
         )
 
@@ -142,7 +142,7 @@ def _serve_http(settings: config.Settings) -> None:
     from openzim_mcp.http import listen, shared  # noqa: PLC0415  a server over a pipe does without it
 
     if settings.redis_url:
-        shared.check_installed()
+        shared.check(settings.redis_url.get_secret_value())
     listen.listen(settings, http_application, _serving(_library(settings).scan()))
 
 
@@ -158,8 +158,9 @@ def http_application(settings: config.Settings) -> ASGIApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(_router: object) -> AsyncIterator[dict[str, Any]]:
-        purse = SharedPurse(settings.rate_limit, redis.get_secret_value()) if redis else None
-        async with _running(settings, workers, purse) as (backend, subscriptions):
+        store = SharedPurse(settings.rate_limit, redis.get_secret_value()) if redis else None
+        shared = contextlib.aclosing(store) if store else contextlib.nullcontext()
+        async with shared as purse, _running(settings, workers, purse) as (backend, subscriptions):
             application = Application(build(backend, subscriptions), backend, subscriptions)
             served.append(application.asgi)
             async with application.sessions.run():
