@@ -130,20 +130,19 @@ def serve(settings: config.Settings) -> int:
     telemetry.set_up(settings.server_name)
     try:
         if settings.transport == "http":
-            _serve_http(settings)
-        else:
-            anyio.run(_serve_stdio, settings)
+            return _serve_http(settings)
+        anyio.run(_serve_stdio, settings)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return 0
 
 
-def _serve_http(settings: config.Settings) -> None:
+def _serve_http(settings: config.Settings) -> int:
     from openzim_mcp.http import listen, shared  # noqa: PLC0415  a server over a pipe does without it
 
     if settings.redis_url:
         shared.check(settings.redis_url.get_secret_value())
-    listen.listen(settings, http_application, _serving(_library(settings).scan()))
+    return listen.listen(settings, http_application, _serving(_library(settings).scan()))
 
 
 def http_application(settings: config.Settings) -> ASGIApp:

@@ -75,9 +75,13 @@ class Hall:
                 for header, value in {**_HEADERS, "X-Request-Id": name}.items():
                     headers.setdefault(header, value)
                 self._metrics.respond(message["status"])
+                self._metrics.read()
             await send(message)
 
-        await self._app(scope, receive, told)
+        try:
+            await self._app(scope, receive, told)
+        finally:
+            self._metrics.read()
 
 
 class Application:
@@ -93,7 +97,7 @@ class Application:
             max_request_body_size=bounds.BODY_BYTES,
             max_sessions=bounds.SESSIONS,
         )
-        served: ASGIApp = self.sessions.handle_request
+        served: ASGIApp = self.sessions.handle_request if settings.has_sessions else _Streamless(self.sessions)
         bounded = bounds.Bounds(Replica(served, settings.replica) if settings.replica else served, self.closing)
         metrics = _metrics(backend, subscriptions, bounded)
         server.middleware.append(Record(metrics))
@@ -111,7 +115,7 @@ def _metrics(backend: Backend, subscriptions: Subscriptions, bounded: bounds.Bou
         in_flight=("Requests under way.", lambda: bounded.in_flight),
         sessions=("Connections of the handshake revisions.", lambda: subscriptions.connections),
         subscriptions=("Addresses that clients wait for.", lambda: subscriptions.subscriptions),
-        limits_shared=("1 if rate limits are shared with other processes now.", lambda: backend.limiter.is_shared),
+        limits_shared=("Processes that share their rate limits with others now.", lambda: backend.limiter.is_shared),
     )
 
 
@@ -156,6 +160,20 @@ def _metadata(settings: Settings) -> list[Route]:
 
 async def _alive(_request: Request) -> Response:
     return PlainTextResponse("ok\n")
+
+
+class _Streamless:
+    """Refuses the stream of the handshake revisions: without a session nothing would ever come on it."""
+
+    def __init__(self, sessions: StreamableHTTPSessionManager) -> None:
+        self._sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            await self._sessions.handle_request(scope, receive, send)
+        else:
+            refusal = Refusal(405, "There are no sessions here, so there is only POST.", headers={"Allow": "POST"})
+            await refusal(scope, receive, send)
 
 
 class _Ready:

@@ -11,11 +11,11 @@ import tempfile
 from typing import TYPE_CHECKING
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from openzim_mcp import logs, telemetry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 from openzim_mcp.http import patience
+from openzim_mcp.http.processes import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,15 +31,26 @@ _GRACE_SECONDS = 10
 _BACKLOG = 1024
 
 
-def listen(settings: Settings, application: Callable[[Settings], ASGIApp], serving: str) -> None:
-    """Serve an application until a signal comes; `serving` says what there is."""
+def listen(settings: Settings, application: Callable[[Settings], ASGIApp], serving: str) -> int:
+    """Serve an application until a signal comes, and return the exit code; `serving` says what there is."""
     patience.make_room()
-    listener = _bind(settings)
-    _announce(settings, listener, serving)
-    # The token file is read again by itself, so there is nothing that a hang-up could mean; and the end is no failure.
-    for name, action in (("SIGHUP", signal.SIG_IGN), ("SIGTERM", _nothing)):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), action)
+    if hasattr(signal, "SIGHUP"):
+        # The token file is read again by itself, so there is nothing that a hang-up could mean.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with _bind(settings) as listener:
+        _announce(settings, listener, serving)
+        if settings.processes == 1:
+            _serve(settings, application, listener)
+            return 0
+        with tempfile.TemporaryDirectory(prefix="openzim-mcp-") as shared:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+            serve = functools.partial(_serve, settings, application)
+            return Processes(settings.processes, serve, listener, grace_seconds=2 * _GRACE_SECONDS).run()
+
+
+def _serve(settings: Settings, application: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
+    """Serve, in this process."""
+    signal.signal(signal.SIGTERM, _nothing)
     config = uvicorn.Config(
         functools.partial(_in_process, settings, application),
         factory=True,
@@ -50,17 +61,11 @@ def listen(settings: Settings, application: Callable[[Settings], ASGIApp], servi
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        workers=settings.processes,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         h11_max_incomplete_event_size=patience.HEADER_BYTES,
     )
-    if settings.processes == 1:
-        uvicorn.Server(config).run([listener])
-        return
-    with tempfile.TemporaryDirectory(prefix="openzim-mcp-") as shared:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
-        Multiprocess(config, sockets=[listener]).run()
+    uvicorn.Server(config).run([listener])
 
 
 def _nothing(_number: int, _frame: object) -> None:

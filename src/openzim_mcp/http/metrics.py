@@ -37,6 +37,11 @@ _OUTCOMES = {"ok", "failed", "rate_limit_exceeded"}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
+def forget(pid: int) -> None:
+    """Take what a process had under way out of the numbers of all processes: it has ended."""
+    multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
 class Metrics:
     """The numbers of this process; of all processes, where there are several."""
 
@@ -71,15 +76,15 @@ class Metrics:
     def respond(self, status: int) -> None:
         """Take note of a response."""
         self._requests.labels(str(status)).inc()
-        self._read_gauges()
 
-    def _read_gauges(self) -> None:
+    def read(self) -> None:
+        """Take note of what is under way, for whichever process is asked for the numbers of all."""
         for gauge, read in self._gauges:
             gauge.set(read())
 
     def text(self) -> bytes:
         """Return all numbers as Prometheus reads them."""
-        self._read_gauges()
+        self.read()
         if _DIRECTORY not in os.environ:
             return generate_latest(self._registry)
         registry = CollectorRegistry()
