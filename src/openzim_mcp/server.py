@@ -52,7 +52,7 @@ _STDIO_WORKERS = 2
 
 
 class _Server(Server[Any]):
-    """A server that advertises what it does: the list of resources changes, tools and prompts never do."""
+    """A server that advertises what it does: it tells of resources where it can; tools and prompts never change."""
 
     def get_capabilities(
         self,
@@ -70,7 +70,7 @@ class _Server(Server[Any]):
             update={
                 "tools": types.ToolsCapability(list_changed=False),
                 "prompts": types.PromptsCapability(list_changed=False),
-                "resources": types.ResourcesCapability(subscribe=subscribe, list_changed=True),
+                "resources": types.ResourcesCapability(subscribe=subscribe, list_changed=subscribe),
             }
         )
 

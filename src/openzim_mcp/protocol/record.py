@@ -66,9 +66,13 @@ class Record:
 
 def _outcome(result: Any) -> str:
     """Return "ok", or the kind of an error that a tool has told its client."""
-    if isinstance(result, types.CallToolResult) and result.is_error:
-        return str((result.structured_content or {}).get("operation", "error"))
-    return "ok"
+    match result:
+        case types.CallToolResult(is_error=True, structured_content=told):
+            return str((told or {}).get("operation", "error"))
+        case {"isError": True, **told}:
+            return str((told.get("structuredContent") or {}).get("operation", "error"))
+        case _:
+            return "ok"
 
 
 def _about(context: ServerRequestContext[Any, Any]) -> tuple[str, str]:
