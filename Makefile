@@ -51,7 +51,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 
 lock: $(READY) ## pin the dependencies anew
 	$(BIN)/python -m pip install --quiet uv
-	$(COMPILE) --group dev pyproject.toml --output-file requirements.lock
+	$(COMPILE) --group dev --all-extras pyproject.toml --output-file requirements.lock
 	$(COMPILE) --constraint requirements.lock --group build --output-file deploy/build.lock
 	$(COMPILE) --constraint requirements.lock --all-extras pyproject.toml --output-file deploy/runtime.lock
 	for clients in handshake modern; do \
