@@ -64,15 +64,12 @@ class Record:
         log.debug("asked: %s", clean(str(context.params), 2000))
 
 
-def _outcome(result: Any) -> str:
+def _outcome(result: HandlerResult) -> str:
     """Return "ok", or the kind of an error that a tool has told its client."""
-    match result:
-        case types.CallToolResult(is_error=True, structured_content=told):
-            return str((told or {}).get("operation", "error"))
-        case {"isError": True, **told}:
-            return str((told.get("structuredContent") or {}).get("operation", "error"))
-        case _:
-            return "ok"
+    told = result.model_dump(by_alias=True) if isinstance(result, types.CallToolResult) else result
+    if not isinstance(told, dict) or not told.get("isError"):
+        return "ok"
+    return str((told.get("structuredContent") or {}).get("operation", "error"))
 
 
 def _about(context: ServerRequestContext[Any, Any]) -> tuple[str, str]:
