@@ -66,10 +66,12 @@ class Record:
 
 def _outcome(result: HandlerResult) -> str:
     """Return "ok", or the kind of an error that a tool has told its client."""
-    told = result.model_dump(by_alias=True) if isinstance(result, types.CallToolResult) else result
-    if not isinstance(told, dict) or not told.get("isError"):
-        return "ok"
-    return str((told.get("structuredContent") or {}).get("operation", "error"))
+    told = None
+    if isinstance(result, types.CallToolResult) and result.is_error:
+        told = result.structured_content or {}
+    elif isinstance(result, dict) and result.get("isError"):
+        told = result.get("structuredContent") or {}
+    return "ok" if told is None else str(told.get("operation", "error"))
 
 
 def _about(context: ServerRequestContext[Any, Any]) -> tuple[str, str]:
