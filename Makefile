@@ -46,14 +46,16 @@ handbook: $(READY) ## write the generated parts of the docs, and build the handb
 	$(BIN)/python scripts/handbook.py
 	$(BIN)/python scripts/session.py
 
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-annotate --custom-compile-command "make lock"
+
 lock: $(READY) ## pin the dependencies anew
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-annotate --custom-compile-command "make lock" --group dev --all-extras pyproject.toml --output-file requirements.lock
+	$(COMPILE) --group dev --all-extras pyproject.toml --output-file requirements.lock
+	$(COMPILE) --constraint requirements.lock --group build --output-file deploy/build.lock
+	$(COMPILE) --constraint requirements.lock --all-extras pyproject.toml --output-file deploy/runtime.lock
 	for clients in handshake modern; do \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-annotate --custom-compile-command "make lock" tests/clients/python/$$clients.in \
-	  --output-file tests/clients/python/$$clients.lock; done
+	  $(COMPILE) tests/clients/python/$$clients.in --output-file tests/clients/python/$$clients.lock; done
 
 clean: ## remove what was built
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache src/openzim_mcp/data/handbook.zim

@@ -43,7 +43,8 @@ class Web:
             text=True,
         )
         self._started = threading.Event()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         assert self._started.wait(30), self.log
         self._wait_until_ready()
         return self
@@ -55,7 +56,11 @@ class Web:
         """End the server and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(30)
+        code = self.process.wait(30)
+        self._reader.join(10)
+        if self.process.stderr:
+            self.process.stderr.close()
+        return code
 
     @property
     def log(self) -> str:
@@ -123,7 +128,7 @@ class Visit:
         self._number = 0
 
     def __enter__(self) -> Self:
-        if self.revision != MODERN:
+        if self.revision != MODERN and self.session is None:
             self.shake_hands()
         return self
 

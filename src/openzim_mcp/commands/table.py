@@ -26,6 +26,7 @@ ROWS = (
     Row("connect", "put this server into a client's configuration"),
     Row("disconnect", "take it out again"),
     Row("doctor", "look for what is wrong, and say what mends it"),
+    Row("probe", "ask a server whether it is ready, as a health check does"),
     Row("completion", "print the lines that make a shell complete commands"),
 )
 NAMES = {row.name: row for row in ROWS}

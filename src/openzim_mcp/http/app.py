@@ -28,11 +28,11 @@ from openzim_mcp.http import bounds, visitors
 from openzim_mcp.http.closing import Closing
 from openzim_mcp.http.doors import Cors, Doors
 from openzim_mcp.http.entrance import Entrance
+from openzim_mcp.http.keyring import Keyring
 from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
 from openzim_mcp.http.oauth import Issuer
 from openzim_mcp.http.refusals import Refusal
 from openzim_mcp.http.replica import Replica
-from openzim_mcp.http.tokens import Tokens
 from openzim_mcp.protocol import callers
 from openzim_mcp.protocol.record import Record
 
@@ -136,7 +136,7 @@ def _guard(settings: Settings) -> Callable[[ASGIApp], ASGIApp]:
     """Return what puts an entrance before an application, if clients have to show a token."""
     verifiers: list[Verifier] = []
     if settings.tokens or settings.auth_token_file:
-        verifiers.append(Tokens(settings.tokens, settings.auth_token_file))
+        verifiers.append(Keyring(settings.tokens, settings.auth_token_file))
     metadata = None
     if settings.oauth.issuer:
         verifiers.append(Issuer(settings.oauth))

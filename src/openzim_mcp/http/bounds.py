@@ -90,6 +90,8 @@ class Bounds:
         try:
             with self._closing.stream(is_idle=scope["method"] == "GET"):
                 await self._app(scope, watched.receive, told)
+            if self._closing.has_begun and watched.is_under_way:
+                await send({"type": "http.response.body", "body": b""})
         except _TooSlow:
             if not watched.has_begun:
                 await Refusal(408, "The request did not arrive in time.")(scope, receive, send)
@@ -112,7 +114,12 @@ class _Watched:
         self._send = send
         self._deadline = time.monotonic() + body_seconds
         self._is_complete = False
-        self.has_begun = False
+        self.has_begun = self._has_ended = False
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the client waits for the end of a response."""
+        return self.has_begun and not self._has_ended
 
     async def receive(self) -> Message:
         """Return the next part of the request, which has to arrive in time; what comes after it may take for ever."""
@@ -127,6 +134,7 @@ class _Watched:
     async def send(self, message: Message) -> None:
         """Send a part of the response, which has to be taken in time."""
         self.has_begun = True
+        self._has_ended = message["type"] == "http.response.body" and not message.get("more_body", False)
         with anyio.move_on_after(_TAKE_SECONDS) as scope:
             await self._send(message)
         if scope.cancelled_caught:

@@ -89,11 +89,15 @@ def _bind(settings: Settings) -> socket.socket:
         listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         raise OpenZimMcpConfigurationError(
-            f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}; "
+            f"{settings.host}:{settings.port} cannot be listened on: {_reason(error)}; "
             "choose another --port, or end the program that has it"
         ) from None
     listener.set_inheritable(True)
     return listener
+
+
+def _reason(error: OSError) -> str:
+    return str(error.strerror) if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
 
 
 def _announce(settings: Settings, listener: socket.socket, serving: str) -> None:

@@ -57,14 +57,14 @@ class Issuer:
             return None
         return self._access(token, claims)
 
-    async def _key(self, token: str) -> Any:
+    async def _key(self, token: str) -> jwt.PyJWK:
         if self._client is not None:
-            return (await to_thread.run_sync(self._client.get_signing_key_from_jwt, token)).key
+            return await to_thread.run_sync(self._client.get_signing_key_from_jwt, token)
         name = jwt.get_unverified_header(token).get("kid")
         keys = self._keys.keys if self._keys else []
         for key in keys:
             if key.key_id == name or (name is None and len(keys) == 1):
-                return key.key
+                return key
         raise jwt.PyJWKClientError("no key of that name")
 
     def _access(self, token: str, claims: dict[str, Any]) -> AccessToken | None:

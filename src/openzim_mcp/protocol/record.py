@@ -64,11 +64,14 @@ class Record:
         log.debug("asked: %s", clean(str(context.params), 2000))
 
 
-def _outcome(result: Any) -> str:
+def _outcome(result: HandlerResult) -> str:
     """Return "ok", or the kind of an error that a tool has told its client."""
+    told = None
     if isinstance(result, types.CallToolResult) and result.is_error:
-        return str((result.structured_content or {}).get("operation", "error"))
-    return "ok"
+        told = result.structured_content or {}
+    elif isinstance(result, dict) and result.get("isError"):
+        told = result.get("structuredContent") or {}
+    return "ok" if told is None else str(told.get("operation", "error"))
 
 
 def _about(context: ServerRequestContext[Any, Any]) -> tuple[str, str]:

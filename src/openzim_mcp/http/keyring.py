@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 _LOOK_AGAIN_SECONDS = 1.0
 
 
-class Tokens:
+class Keyring:
     """The tokens that open the door now; several may, so that one can take the place of another."""
 
     def __init__(self, tokens: Iterable[str], file: Path | None = None) -> None:
