@@ -11,7 +11,6 @@ routes      /healthz /readyz                            open
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +57,7 @@ class Hall:
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app = app
-        self._proxies = [ipaddress.ip_network(proxy) for proxy in settings.trusted_proxies]
+        self._proxies = visitors.networks(settings.trusted_proxies)
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from openzim_mcp.http import visitors
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -32,9 +34,9 @@ class ImpatientProtocol(H11Protocol):
         """Admit a connection, or close it at once."""
         super().connection_made(transport)
         others = cast("set[H11Protocol]", self.connections)
-        address = self.client[0] if self.client else None
+        address = self.client[0] if self.client else ""
         of_each = sum(other.client is not None and other.client[0] == address for other in others)
-        if len(others) > room() or of_each > CONNECTIONS_EACH:
+        if len(others) > room() or (of_each > CONNECTIONS_EACH and not self._is_proxy(address)):
             self._is_refused = True
             transport.abort()
         else:
@@ -67,6 +69,10 @@ class ImpatientProtocol(H11Protocol):
         if closing:
             closing.begin()
         super().shutdown()
+
+    def _is_proxy(self, address: str) -> bool:
+        """Say whether many clients share this address, each of which is counted by itself later."""
+        return visitors.is_trusted(address, self.app_state["proxies"])
 
     def _hurry(self, seconds: float = HEADER_SECONDS) -> None:
         self._relax()

@@ -7,7 +7,7 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from starlette.types import Scope
 
@@ -33,9 +33,20 @@ def address_of(scope: Scope, proxies: Sequence[Network]) -> str:
         if address is None:
             break
         client = _grouped(address)
-        if not any(address in network for network in proxies):
+        if not is_trusted(hop, proxies):
             break
     return client
+
+
+def networks(proxies: Iterable[str]) -> list[Network]:
+    """Return the networks that proxies are in."""
+    return [ipaddress.ip_network(proxy) for proxy in proxies]
+
+
+def is_trusted(peer: str, proxies: Sequence[Network]) -> bool:
+    """Say whether an address is a trusted proxy's."""
+    address = _parsed(peer)
+    return address is not None and any(address in network for network in proxies)
 
 
 def _forwarded(scope: Scope) -> list[str]:
