@@ -43,10 +43,14 @@ class Ear:
         self.wait()
         self._client.close()
 
+    @property
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
     def wait(self, seconds: float = 10) -> None:
         """Wait for the end of the stream."""
         self._thread.join(seconds)
-        assert not self._thread.is_alive()
+        assert self.has_ended
 
     def hear(self, method: str, seconds: float = 10, **params: Any) -> bool:
         """Wait for a notification with these parameters, and forget it and those before it."""
