@@ -127,11 +127,11 @@ def serve(settings: config.Settings) -> int:
     """Serve until the client leaves or a signal comes; return the exit code."""
     for sentence in config.unknown_variables():
         log.warning(sentence)
-    telemetry.set_up(settings.server_name)
     try:
-        if settings.transport == "http":
-            return _serve_http(settings)
-        anyio.run(_serve_stdio, settings)
+        with telemetry.sending(settings.server_name):
+            if settings.transport == "http":
+                return _serve_http(settings)
+            anyio.run(_serve_stdio, settings)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return 0

@@ -44,15 +44,24 @@ def listen(settings: Settings, application: Callable[[Settings], ASGIApp], servi
             return 0
         with tempfile.TemporaryDirectory(prefix="openzim-mcp-") as shared:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
-            serve = functools.partial(_serve, settings, application)
+            serve = functools.partial(_serve_among_others, settings, application)
             return Processes(settings.processes, serve, listener, grace_seconds=2 * _GRACE_SECONDS).run()
+
+
+def _serve_among_others(
+    settings: Settings, application: Callable[[Settings], ASGIApp], listener: socket.socket
+) -> None:
+    """Serve, in a process that has just begun."""
+    logs.set_up(settings)
+    with telemetry.sending(settings.server_name):
+        _serve(settings, application, listener)
 
 
 def _serve(settings: Settings, application: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
     """Serve, in this process."""
     signal.signal(signal.SIGTERM, _nothing)
     config = uvicorn.Config(
-        functools.partial(_in_process, settings, application),
+        functools.partial(application, settings),
         factory=True,
         http=patience.ImpatientProtocol,
         ws="none",
@@ -70,14 +79,6 @@ def _serve(settings: Settings, application: Callable[[Settings], ASGIApp], liste
 
 def _nothing(_number: int, _frame: object) -> None:
     """Be told of a signal after the server has ended because of it."""
-
-
-def _in_process(settings: Settings, application: Callable[[Settings], ASGIApp]) -> ASGIApp:
-    """Return the application, in the process that serves it."""
-    if settings.processes > 1:
-        logs.set_up(settings)
-        telemetry.set_up(settings.server_name)
-    return application(settings)
 
 
 def _bind(settings: Settings) -> socket.socket:
