@@ -183,7 +183,7 @@ def test_servers_of_a_cluster_have_a_name_that_nginx_knows_and_no_way_out() -> N
     assert inside["internal"]
     for replica, (host, service) in replicas.items():
         first = conf.partition(f"upstream openzim_mcp_{replica} {{")[2]
-        assert re.findall(r"server ([\w-]+):8000;", first)[0] == host
+        assert re.findall(r"server ([\w-]+):8000", first)[0] == host
         assert service["networks"] == ["inside"]
         assert service["environment"]["OPENZIM_MCP_TRUSTED_PROXIES"] == inside["ipam"]["config"][0]["subnet"]
 
