@@ -370,7 +370,14 @@ def accepts(field: FieldInfo) -> str:
     kinds = [kind for kind in (get_args(field.annotation) or [field.annotation]) if kind is not type(None)]
     if get_origin(field.annotation) is Literal:
         return " or ".join(map(str, kinds))
-    words: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    words: dict[Any, str] = {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "a text",
+        SecretStr: "a text",
+        Path: "a path",
+    }
     what = words.get(kinds[0], "a list or JSON")
     low = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
     high = next((bound.le for bound in field.metadata if hasattr(bound, "le")), None)

@@ -176,13 +176,13 @@ class _Streamless:
 
 
 class _Ready:
-    """Says whether archives can be read now: the directories answer, and a worker does."""
+    """Says whether the directories of the archives answer."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response: Response = Refusal(503, "The archives do not answer.", retry_after=_READY_SECONDS)
+        response: Response = Refusal(503, "The directories of the archives do not answer.", retry_after=_READY_SECONDS)
         with anyio.move_on_after(_READY_SECONDS):
             await self._backend.scan()
             response = PlainTextResponse("ok\n")
