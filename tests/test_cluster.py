@@ -229,6 +229,20 @@ class Caller(threading.Thread):
         return self.outcomes
 
 
+def test_a_replica_that_ends_is_missed_by_no_call(two: Cluster) -> None:  # the last test that has two
+    callers = [Caller(two.url, f"127.0.3.{number}") for number in (1, 2)]
+    callers[0].go_on()
+    assert two.a.stop() == 0
+    callers[0].go_on()
+
+    for caller in callers:
+        assert all(caller.finish())
+    with Visit(two.url) as visit:
+        assert answer(visit.post("tools/list"))["result"]["tools"]
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", two.a.port), 1)
+
+
 @pytest.fixture
 def widow(tmp_path: Path) -> Iterator[Cluster]:
     """A cluster of which a test kills replica a."""
@@ -271,17 +285,3 @@ def test_when_a_replica_dies_no_call_is_lost_but_those_it_had(widow: Cluster) ->
         settle()
         widow.put("Second")
         assert all(ear.hear(UPDATED, uri=TOWN) for ear in (*again, *left, heard_b))
-
-
-def test_a_replica_that_ends_is_missed_by_no_call(widow: Cluster) -> None:
-    callers = [Caller(widow.url, f"127.0.3.{number}") for number in (1, 2)]
-    callers[0].go_on()
-    assert widow.a.stop() == 0
-    callers[0].go_on()
-
-    for caller in callers:
-        assert all(caller.finish())
-    with Visit(widow.url) as visit:
-        assert answer(visit.post("tools/list"))["result"]["tools"]
-    with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", widow.a.port), 1)
