@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -19,7 +20,7 @@ from conftest import write_zim
 from ear import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening, settle, stream
 from openzim_mcp.http.processes import CANNOT_START, Processes
 from web import Visit, Web, answer
-from wire import HANDSHAKE_REVISIONS, MODERN, children, is_alive
+from wire import HANDSHAKE_REVISIONS, MODERN, children, environment, is_alive
 
 TWO = {"PROCESSES": "2", "WATCH_INTERVAL_SECONDS": "1"}
 TOWN = "zim://towns"
@@ -243,3 +244,20 @@ def test_a_process_that_does_not_end_is_ended(
     threading.Thread(target=end).start()
     assert processes.run() == 0
     assert not any(process.is_alive() for process in processes._running)
+
+
+def test_without_a_place_for_its_numbers_the_start_says_what_to_give(tmp_path: Path) -> None:
+    lacking = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc']\n"
+    code = f"{lacking}import sys\nfrom openzim_mcp import cli\nsys.exit(cli.main(['--transport=http', '--workers=2']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment({"PORT": "0"}),
+        cwd=tmp_path,
+        timeout=30,
+        check=False,
+    )
+
+    assert done.returncode == 2, done.stderr
+    assert "name one in TMPDIR" in done.stderr

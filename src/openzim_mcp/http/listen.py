@@ -42,10 +42,20 @@ def listen(settings: Settings, application: Callable[[Settings], ASGIApp], servi
         if settings.processes == 1:
             _serve(settings, application, listener)
             return 0
-        with tempfile.TemporaryDirectory(prefix="openzim-mcp-") as shared:
+        with _folder() as shared:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
             serve = functools.partial(_serve_among_others, settings, application)
             return Processes(settings.processes, serve, listener, grace_seconds=2 * _GRACE_SECONDS).run()
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for the numbers of several processes."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="openzim-mcp-")
+    except OSError:
+        raise OpenZimMcpConfigurationError(
+            "processes (OPENZIM_MCP_PROCESSES) above 1 takes a directory that can be written to: name one in TMPDIR"
+        ) from None
 
 
 def _serve_among_others(
