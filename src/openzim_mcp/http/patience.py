@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -31,6 +32,8 @@ class ImpatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Admit a connection, or close it at once."""
         super().connection_made(transport)
+        # A response is written in parts: none of them waits until the client has confirmed the one before.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         others = cast("set[H11Protocol]", self.connections)
         address = self.client[0] if self.client else None
         of_each = sum(other.client is not None and other.client[0] == address for other in others)
