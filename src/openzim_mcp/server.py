@@ -163,7 +163,7 @@ def http_application(settings: config.Settings) -> ASGIApp:
             application = Application(build(backend, subscriptions), backend, subscriptions)
             served.append(application.asgi)
             async with application.sessions.run():
-                yield {"closing": application.closing}
+                yield {"closing": application.closing, "proxies": application.proxies}
 
     async def serve_request(scope: Scope, receive: Receive, send: Send) -> None:
         await served[0](scope, receive, send)

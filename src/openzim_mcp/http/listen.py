@@ -15,7 +15,7 @@ from uvicorn.supervisors import Multiprocess
 
 from openzim_mcp import logs, telemetry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
-from openzim_mcp.http import patience
+from openzim_mcp.http import doors, patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ def listen(settings: Settings, application: Callable[[Settings], ASGIApp], servi
         workers=settings.processes,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        h11_max_incomplete_event_size=patience.HEADER_BYTES,
+        h11_max_incomplete_event_size=doors.HEADER_BYTES,
     )
     if settings.processes == 1:
         uvicorn.Server(config).run([listener])
