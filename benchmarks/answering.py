@@ -248,7 +248,7 @@ def intents(_given: argparse.Namespace) -> str:
     theirs = subprocess.run(python, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     known = set().union(*PEER_INTENTS.values())
     found = [
-        (row["language"], mine == row["intent"], row["intent"] in PEER_INTENTS[other], row["intent"] in known)
+        (row["language"], mine.intent == row["intent"], row["intent"] in PEER_INTENTS[other], row["intent"] in known)
         for row, mine, other in zip(labelled, ours, theirs, strict=True)
     ]
     languages = list(dict.fromkeys(row["language"] for row in labelled))

@@ -51,6 +51,9 @@ class Web:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        self._reader.join(5)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """End the server and return its exit code."""
@@ -101,9 +104,14 @@ class Web:
             return b"".join(_parts(line))
 
     @contextlib.contextmanager
-    def connection(self, source: str = "127.0.0.1") -> Iterator[socket.socket]:
-        """A connection from an address of this machine."""
-        with socket.create_connection(("127.0.0.1", self.port), 10, (source, 0)) as line:
+    def connection(self, source: str = "127.0.0.1", *, receive: int = 0) -> Iterator[socket.socket]:
+        """A connection from an address of this machine, which takes up no more than so many bytes unread."""
+        with socket.socket() as line:
+            if receive:
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+            line.settimeout(10)
+            line.bind((source, 0))
+            line.connect(("127.0.0.1", self.port))
             yield line
 
 

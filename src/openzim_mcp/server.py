@@ -147,7 +147,6 @@ def _serve_http(settings: config.Settings) -> int:
 
 def http_application(settings: config.Settings) -> ASGIApp:
     """Return the application that a process serves; what it needs runs as long as it does."""
-    from openzim_mcp.http import visitors  # noqa: PLC0415
     from openzim_mcp.http.app import Application  # noqa: PLC0415
     from openzim_mcp.http.shared import SharedPurse  # noqa: PLC0415
 
@@ -164,7 +163,7 @@ def http_application(settings: config.Settings) -> ASGIApp:
             application = Application(build(backend, subscriptions), backend, subscriptions)
             served.append(application.asgi)
             async with application.sessions.run():
-                yield {"closing": application.closing, "proxies": visitors.networks(settings.trusted_proxies)}
+                yield {"closing": application.closing, "proxies": application.proxies}
 
     async def serve_request(scope: Scope, receive: Receive, send: Send) -> None:
         await served[0](scope, receive, send)

@@ -36,7 +36,7 @@ from openzim_mcp.protocol import callers
 from openzim_mcp.protocol.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mcp.server import Server
     from starlette.requests import Request
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from openzim_mcp.config import Settings
     from openzim_mcp.http.entrance import Verifier
+    from openzim_mcp.http.visitors import Network
     from openzim_mcp.protocol.backend import Backend
     from openzim_mcp.protocol.subscriptions import Subscriptions
 
@@ -55,9 +56,9 @@ _READY_SECONDS = 2.0
 class Hall:
     """Where every request comes in: it gets a name, its client is noted, its response counted."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, proxies: Sequence[Network], metrics: Metrics) -> None:
         self._app = app
-        self._proxies = visitors.networks(settings.trusted_proxies)
+        self._proxies = proxies
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,6 +90,7 @@ class Application:
     def __init__(self, server: Server[Any], backend: Backend, subscriptions: Subscriptions) -> None:
         settings = backend.settings
         self.closing = Closing(subscriptions.close)
+        self.proxies = visitors.networks(settings.trusted_proxies)
         self.sessions = StreamableHTTPSessionManager(
             server,
             stateless=not settings.has_sessions,
@@ -96,7 +98,8 @@ class Application:
             max_request_body_size=bounds.BODY_BYTES,
             max_sessions=bounds.SESSIONS,
         )
-        served: ASGIApp = self.sessions.handle_request if settings.has_sessions else _Streamless(self.sessions)
+        handle: ASGIApp = self.sessions.handle_request if settings.has_sessions else _Streamless(self.sessions)
+        served = _afresh(handle)
         bounded = bounds.Bounds(Replica(served, settings.replica) if settings.replica else served, self.closing)
         metrics = _metrics(backend, subscriptions, bounded)
         server.middleware.append(Record(metrics))
@@ -106,7 +109,17 @@ class Application:
         app.router.redirect_slashes = False
         hosts = {settings.host, *settings.allowed_hosts}
         doors = Doors(app, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
-        self.asgi = Hall(Cors(doors, doors), settings, metrics)
+        self.asgi = Hall(Cors(doors, doors), self.proxies, metrics)
+
+
+def _afresh(app: ASGIApp) -> ASGIApp:
+    """Let every stream begin afresh: nothing is kept that one could go on from."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]
+        await app({**scope, "headers": headers}, receive, send)
+
+    return serve
 
 
 def _metrics(backend: Backend, subscriptions: Subscriptions, bounded: bounds.Bounds) -> Metrics:

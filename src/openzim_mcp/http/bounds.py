@@ -25,13 +25,16 @@ SESSIONS_EACH = 100
 SESSION_IDLE_SECONDS = 1800
 BODY_BYTES = 4 * 1024 * 1024
 _BODY_SECONDS = 15.0
-_TAKE_SECONDS = 30.0
 _SESSION_ID = b"mcp-session-id"
 _SESSIONS_REMEMBERED = 10 * SESSIONS
 
 
 class _TooSlow(Exception):
     """A client lets the server wait."""
+
+
+class _Gone(Exception):
+    """A client has left before its request was there."""
 
 
 class Bounds:
@@ -80,21 +83,28 @@ class Bounds:
         return sum(owner == visitor for owner in self._owners.values())
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, visitor: str) -> None:
-        watched = _Watched(receive, send, self._body_seconds)
+        arriving = _Arriving(receive, self._body_seconds)
+        is_under_way = False
 
         async def told(message: Message) -> None:
+            nonlocal is_under_way
+            is_under_way = message["type"] == "http.response.start" or message.get("more_body", False)
             if message["type"] == "http.response.start":
                 self._note_session(scope, message, visitor)
-            await watched.send(message)
+                if not arriving.is_complete:
+                    # What follows on this connection is the rest of the request.
+                    message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+            await send(message)
 
         try:
             with self._closing.stream(is_idle=scope["method"] == "GET"):
-                await self._app(scope, watched.receive, told)
-            if self._closing.has_begun and watched.is_under_way:
+                await self._app(scope, arriving.receive, told)
+            if self._closing.has_begun and is_under_way:
                 await send({"type": "http.response.body", "body": b""})
         except _TooSlow:
-            if not watched.has_begun:
-                await Refusal(408, "The request did not arrive in time.")(scope, receive, send)
+            await Refusal(408, "The request did not arrive in time.")(scope, receive, send)
+        except _Gone:
+            pass
 
     def _note_session(self, scope: Scope, message: Message, visitor: str) -> None:
         """Keep count of who has which sessions: the answer to the first request names a new one."""
@@ -106,39 +116,25 @@ class Bounds:
             self._owners.pop(asked, None)
 
 
-class _Watched:
-    """What goes to and from a client, each part in time."""
+class _Arriving:
+    """A request that has to arrive in time."""
 
-    def __init__(self, receive: Receive, send: Send, body_seconds: float) -> None:
+    def __init__(self, receive: Receive, seconds: float) -> None:
         self._receive = receive
-        self._send = send
-        self._deadline = time.monotonic() + body_seconds
-        self._is_complete = False
-        self.has_begun = self._has_ended = False
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether the client waits for the end of a response."""
-        return self.has_begun and not self._has_ended
+        self._deadline = time.monotonic() + seconds
+        self.is_complete = False
 
     async def receive(self) -> Message:
-        """Return the next part of the request, which has to arrive in time; what comes after it may take for ever."""
-        if self._is_complete:
+        """Return the next part of the request; what comes after it may take for ever."""
+        if self.is_complete:
             return await self._receive()
         with anyio.move_on_after(max(0.0, self._deadline - time.monotonic())):
             message = await self._receive()
-            self._is_complete = not message.get("more_body", False)
+            if message["type"] == "http.disconnect":
+                raise _Gone
+            self.is_complete = not message.get("more_body", False)
             return message
         raise _TooSlow
-
-    async def send(self, message: Message) -> None:
-        """Send a part of the response, which has to be taken in time."""
-        self.has_begun = True
-        self._has_ended = message["type"] == "http.response.body" and not message.get("more_body", False)
-        with anyio.move_on_after(_TAKE_SECONDS) as scope:
-            await self._send(message)
-        if scope.cancelled_caught:
-            raise _TooSlow
 
 
 def _may_open_session(scope: Scope) -> bool:

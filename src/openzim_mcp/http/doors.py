@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+HEADER_BYTES = 32 * 1024
 OPEN_PATHS = ("/healthz", "/readyz")
 """They tell nothing, and probes ask for them by whatever address they know."""
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?P<port>:\d{1,5})?")
@@ -36,8 +37,8 @@ class Doors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in or refuse it."""
-        refusal = None
-        if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
+        refusal = _form_refusal(scope) if scope["type"] == "http" else None
+        if refusal is None and scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
             refusal = self._host_refusal(scope) or self._origin_refusal(scope)
         await (refusal or self._app)(scope, receive, send)
 
@@ -86,6 +87,16 @@ class Cors(CORSMiddleware):
         """Answer what a browser asks before it sends a request."""
         origin = request_headers["origin"]
         return super().preflight_response(request_headers) if self._doors.allows(origin) else refuse_origin(origin)
+
+
+def _form_refusal(scope: Scope) -> Refusal | None:
+    """Refuse a request that another server could read differently, or that is nearly all headers."""
+    headers = scope["headers"]
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:
+        return Refusal(400, "A request has a Content-Length or a Transfer-Encoding, not both.")
+    if len(scope["raw_path"]) + sum(len(name) + len(value) for name, value in headers) > HEADER_BYTES:
+        return Refusal(431, f"A request may have {HEADER_BYTES} bytes of headers.")
+    return None
 
 
 def refuse_origin(origin: str) -> Refusal:

@@ -14,7 +14,7 @@ import uvicorn
 
 from openzim_mcp import logs, telemetry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
-from openzim_mcp.http import patience
+from openzim_mcp.http import doors, patience
 from openzim_mcp.http.processes import Processes
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _serve(settings: Settings, application: Callable[[Settings], ASGIApp], liste
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        h11_max_incomplete_event_size=patience.HEADER_BYTES,
+        h11_max_incomplete_event_size=doors.HEADER_BYTES,
     )
     uvicorn.Server(config).run([listener])
 

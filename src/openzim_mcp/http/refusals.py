@@ -14,6 +14,7 @@ _WORDS = {
     413: "too_large",
     421: "misdirected",
     429: "too_many",
+    431: "headers_too_large",
     500: "internal_error",
     503: "busy",
 }
@@ -28,7 +29,7 @@ class Refusal(JSONResponse):
         told = dict(headers or {})
         if retry_after is not None:
             told["Retry-After"] = str(max(1, round(retry_after)))
-        if status in {400, 408, 413}:
+        if status in {400, 408, 413, 431}:
             # What follows on this connection may be the rest of the request that was refused.
             told["Connection"] = "close"
         super().__init__({"error": _WORDS[status], "error_description": sentence}, status, told)

@@ -33,20 +33,24 @@ def address_of(scope: Scope, proxies: Sequence[Network]) -> str:
         if address is None:
             break
         client = _grouped(address)
-        if not is_trusted(hop, proxies):
+        if not _is_in(address, proxies):
             break
     return client
 
 
-def networks(proxies: Iterable[str]) -> list[Network]:
-    """Return the networks that proxies are in."""
-    return [ipaddress.ip_network(proxy) for proxy in proxies]
+def networks(given: Iterable[str]) -> list[Network]:
+    """Return the networks that some addresses and networks are."""
+    return [ipaddress.ip_network(one) for one in given]
 
 
-def is_trusted(peer: str, proxies: Sequence[Network]) -> bool:
-    """Say whether an address is a trusted proxy's."""
+def is_proxy(peer: str, proxies: Sequence[Network]) -> bool:
+    """Say whether the other end of a connection is a trusted proxy."""
     address = _parsed(peer)
-    return address is not None and any(address in network for network in proxies)
+    return address is not None and _is_in(address, proxies)
+
+
+def _is_in(address: Address, given: Sequence[Network]) -> bool:
+    return any(address in network for network in given)
 
 
 def _forwarded(scope: Scope) -> list[str]:
