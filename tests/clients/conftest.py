@@ -20,15 +20,13 @@ class Node:
     """Node, and the programs that are installed beside it."""
 
     modules: Path
+    scripts: Path
 
     def command(self, program: str) -> str:
         return str(self.modules / ".bin" / program)
 
     def script(self, name: str) -> str:
-        """Put our scripts beside the packages, where their imports are looked for, and return the path of one."""
-        for file in (workshop.HERE / "node").glob("*.mjs"):
-            shutil.copy(file, self.modules.parent)
-        return str(self.modules.parent / name)
+        return str(self.scripts / name)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -37,8 +35,13 @@ class Node:
 
 
 @pytest.fixture(scope="session")
-def node() -> Node:
-    return Node(workshop.node_modules())
+def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
+    """Node, with our scripts in a folder of their own that has the packages beside them, where they are looked for."""
+    modules, scripts = workshop.node_modules(), tmp_path_factory.mktemp("node")
+    for file in (workshop.HERE / "node").glob("*.mjs"):
+        shutil.copy(file, scripts)
+    (scripts / "node_modules").symlink_to(modules)
+    return Node(modules, scripts)
 
 
 @pytest.fixture(scope="session")
