@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx2
 import pytest
 
 from clients import workshop
@@ -95,14 +96,22 @@ def visit(sdk: Sdk, transport: str, request: pytest.FixtureRequest) -> Visit:
     return found
 
 
+def numbers(visit: Visit) -> str:
+    """What the advanced server of a visit over HTTP has counted."""
+    place = visit["servers"]["advanced"]
+    return httpx2.get(place["url"].replace("/mcp", "/metrics"), headers=place["headers"]).text
+
+
 @pytest.mark.parametrize(("sdk", "transport"), VISITS, ids=str)
-def test_a_client_sees_what_is_promised(sdk: Sdk, command: list[str], visit: Visit) -> None:
+def test_a_client_sees_what_is_promised(sdk: Sdk, transport: str, command: list[str], visit: Visit) -> None:
     arguments = [json.dumps(visit), *sdk.arguments]
 
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == sdk.expected
+    if transport == "http" and "after_cancelling" in sdk.uses:
+        assert 'openzim_mcp_calls_total{method="tools/call",outcome="cancelled",tool="zim_health"} 1' in numbers(visit)
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
