@@ -12,6 +12,7 @@ from openzim_mcp.archive.file import ArchiveFile, identify
 from openzim_mcp.archive.zim import Archive
 from wire import Wire
 
+CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="openzim-mcp-tests-")
 SHARED = Path(__file__).parent.parent.parent / "shared" / "zims"
 

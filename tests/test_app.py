@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,20 @@ def test_prometheus_reads_calls_by_tool_and_outcome(web: Web) -> None:
     assert 'openzim_mcp_call_seconds_bucket{le="0.25",tool="zim_query"}' in text
     assert "openzim_mcp_http_requests_total" in text
     assert "made" not in text
+
+
+def test_a_client_that_goes_away_is_not_counted_as_a_failure(web: Web) -> None:
+    counted = 'openzim_mcp_calls_total{method="subscriptions/listen",outcome="cancelled",tool=""} 1.0'
+    with Visit(web.url, MODERN) as visit:
+        wanted = visit.request("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
+        stream = visit.http.send(wanted, stream=True)
+        next(stream.iter_lines())
+        stream.close()
+
+    end = time.monotonic() + 10
+    while counted not in httpx2.get(f"{web.root}/metrics").text and time.monotonic() < end:
+        time.sleep(0.05)
+    assert counted in httpx2.get(f"{web.root}/metrics").text
 
 
 def test_a_log_for_programs_has_one_object_a_line(town_zim: Path) -> None:

@@ -71,6 +71,7 @@ OWNERS = {
         "protocol/asking.py",
         "protocol/backend.py",
         "protocol/frames.py",
+        "protocol/record.py",
         "protocol/health.py",
         "protocol/resources.py",
         "protocol/retrieval.py",

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,11 @@ import pytest
 
 from clients import workshop
 from conftest import ISLES, TOWNS, write_zim
+from web import TOKEN, Web
 from wire import COMMAND, environment
 
+Place = dict[str, Any]
+Visit = dict[str, Any]
 _SLOW_BYTES = 40_000_000_000
 
 
@@ -20,15 +25,13 @@ class Node:
     """Node, and the programs that are installed beside it."""
 
     modules: Path
+    scripts: Path
 
     def command(self, program: str) -> str:
         return str(self.modules / ".bin" / program)
 
     def script(self, name: str) -> str:
-        """Put our scripts beside the packages, where their imports are looked for, and return the path of one."""
-        for file in (workshop.HERE / "node").glob("*.mjs"):
-            shutil.copy(file, self.modules.parent)
-        return str(self.modules.parent / name)
+        return str(self.scripts / name)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -37,8 +40,13 @@ class Node:
 
 
 @pytest.fixture(scope="session")
-def node() -> Node:
-    return Node(workshop.node_modules())
+def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
+    """Node, with our scripts in a folder of their own that has the packages beside them, where they are looked for."""
+    modules, scripts = workshop.node_modules(), tmp_path_factory.mktemp("node")
+    for file in (workshop.HERE / "node").glob("*.mjs"):
+        shutil.copy(file, scripts)
+    (scripts / "node_modules").symlink_to(modules)
+    return Node(modules, scripts)
 
 
 @pytest.fixture(scope="session")
@@ -61,37 +69,63 @@ def _lengthen(archive: Path) -> None:
         file.truncate(_SLOW_BYTES + 16)
 
 
-@pytest.fixture
-def shelf(tmp_path: Path, pressed: Path) -> Path:
-    """A directory to serve, with what is to come kept aside in `spare`."""
-    for folder, name, source in [
+def stock(folder: Path, pressed: Path) -> Path:
+    """Fill and return a directory to serve, with what is to come kept aside in `spare`."""
+    for place, name, source in [
         ("zims", "isles_en_all_2026-01", "isles_en_all_2026-01"),
         ("zims", "towns", "towns"),
         ("zims", "slow", "slow"),
         ("spare", "towns", "other"),
         ("spare", "later", "later"),
     ]:
-        target = tmp_path / folder / f"{name}.zim"
+        target = folder / place / f"{name}.zim"
         target.parent.mkdir(exist_ok=True)
         target.write_bytes((pressed / f"{source}.zim").read_bytes())
-    _lengthen(tmp_path / "zims" / "slow.zim")
-    return tmp_path / "zims"
+    _lengthen(folder / "zims" / "slow.zim")
+    return folder / "zims"
+
+
+def _told(shelf: Path, simple: Place, advanced: Place) -> Visit:
+    """What a client is told: how to reach the server in each mode, and where its archives are."""
+    servers = {"simple": simple, "advanced": advanced}
+    return {"servers": servers, "shelf": str(shelf), "spare": str(shelf.parent / "spare")}
+
+
+@contextmanager
+def _served(shelf: Path, mode: str) -> Iterator[Place]:
+    """Serve a shelf over HTTP to who has the token."""
+    with Web((shelf,), {"TOOL_MODE": mode, "WATCH_INTERVAL_SECONDS": "1", "AUTH_TOKEN": TOKEN}) as web:
+        yield {"url": web.url, "headers": {"Authorization": f"Bearer {TOKEN}"}}
 
 
 @pytest.fixture
-def visit(shelf: Path) -> dict[str, Any]:
-    """What a client is told: how to reach the server in each mode, and where its archives are."""
+def shelf(tmp_path: Path, pressed: Path) -> Path:
+    """A directory of one's own, whose archives may be changed."""
+    return stock(tmp_path, pressed)
 
-    def place(mode: str) -> dict[str, Any]:
+
+@pytest.fixture
+def stdio(shelf: Path) -> Visit:
+    """Servers that the client starts."""
+
+    def place(mode: str) -> Place:
         arguments = [*COMMAND[1:], "--mode", mode, str(shelf)]
-        return {
-            "command": COMMAND[0],
-            "args": arguments,
-            "env": environment({"WATCH_INTERVAL_SECONDS": "1", "LOGGING__LEVEL": "WARNING"}),
-        }
+        settings = {"WATCH_INTERVAL_SECONDS": "1", "LOGGING__LEVEL": "WARNING"}
+        return {"command": COMMAND[0], "args": arguments, "env": environment(settings)}
 
-    return {
-        "servers": {mode: place(mode) for mode in ("simple", "advanced")},
-        "shelf": str(shelf),
-        "spare": str(shelf.parent / "spare"),
-    }
+    return _told(shelf, place("simple"), place("advanced"))
+
+
+@pytest.fixture(scope="session")
+def shared_http(tmp_path_factory: pytest.TempPathFactory, pressed: Path) -> Iterator[Visit]:
+    """Servers over HTTP, for visitors who change nothing."""
+    shelf = stock(tmp_path_factory.mktemp("shared"), pressed)
+    with _served(shelf, "simple") as simple, _served(shelf, "advanced") as advanced:
+        yield _told(shelf, simple, advanced)
+
+
+@pytest.fixture
+def http(shelf: Path, shared_http: Visit) -> Iterator[Visit]:
+    """Servers over HTTP, the advanced one with archives that may be changed."""
+    with _served(shelf, "advanced") as advanced:
+        yield _told(shelf, shared_http["servers"]["simple"], advanced)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,25 +10,17 @@ import pytest
 
 from clients.conftest import Node
 from clients.workshop import HERE
-from wire import MODERN, environment
+from web import Web
+from wire import MODERN
 
 BASELINE = HERE / "conformance-baseline.yml"
 
 
 @pytest.fixture(scope="module")
 def url(town_zim: Path) -> Iterator[str]:
-    """A server over HTTP on this machine."""
-    process = subprocess.Popen(
-        [sys.executable, str(HERE / "scratch_http.py"), str(town_zim)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment({"WATCH_INTERVAL_SECONDS": "1"}),
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        yield process.stdout.readline().strip()
-        process.terminate()
-        process.wait(20)
+    """A server over HTTP on this machine; the runner has no token to show."""
+    with Web((town_zim,), {"TOOL_MODE": "advanced", "WATCH_INTERVAL_SECONDS": "1"}) as web:
+        yield web.url
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])

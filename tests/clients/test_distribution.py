@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from clients.conftest import Node
 from openzim_mcp import __version__, config
+from web import TOKEN, Visit, Web, answer
 from wire import Wire
 
 ROOT = Path(__file__).parent.parent.parent
@@ -20,7 +22,9 @@ MANIFEST = json.loads((ROOT / "bundle" / "manifest.json").read_text(encoding="ut
 ENTRY = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
 GUIDE = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
 SNIPPETS = [json.loads(snippet) for snippet in re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)]
-SERVERS = [next(iter(next(iter(snippet.values())).values())) for snippet in SNIPPETS]
+ENTRIES = [next(iter(next(iter(snippet.values())).values())) for snippet in SNIPPETS]
+SERVERS = [entry for entry in ENTRIES if "command" in entry]
+REMOTE = [entry for entry in ENTRIES if "url" in entry]
 LINES = re.findall(r"^.*-- openzim-mcp (.*)$", GUIDE, re.MULTILINE)
 YAML = re.findall(r"(?:cmd|command): (\S+)\n\s+args: (\[.*\])", GUIDE)
 ARGUMENTS = [server["args"] for server in SERVERS] + [line.split() for line in LINES] + [json.loads(a) for _, a in YAML]
@@ -31,7 +35,7 @@ def settings_of(server: dict[str, Any]) -> dict[str, str]:
 
 
 def test_the_guide_has_every_kind_of_snippet() -> None:
-    assert (len(SERVERS), len(LINES), len(YAML)) == (7, 2, 2)
+    assert (len(SERVERS), len(REMOTE), len(LINES), len(YAML)) == (7, 1, 2, 2)
     assert {server["command"] for server in SERVERS} | {command for command, _ in YAML} == {"openzim-mcp"}
     assert {name for server in SERVERS for name in server.get("env", {})} <= set(config.variables())
 
@@ -54,6 +58,17 @@ def test_the_environment_of_a_snippet_is_understood(town_zim: Path) -> None:
 
     assert len(tools) == 8
     assert "is not a setting" not in wire.log
+
+
+def test_the_url_and_the_header_of_a_snippet_are_enough(town_zim: Path) -> None:
+    (server,) = REMOTE
+    path = urlsplit(server["url"]).path
+    headers = {name: value.replace("TOKEN", TOKEN) for name, value in server["headers"].items()}
+
+    with Web((town_zim,), {"AUTH_TOKEN": TOKEN}) as web, Visit(web.root + path, headers=headers) as visit:
+        tools = answer(visit.post("tools/list"))["result"]["tools"]
+
+    assert len(tools) == 1
 
 
 def test_what_is_handed_out_has_the_version_of_the_package() -> None:

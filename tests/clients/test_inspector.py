@@ -1,4 +1,4 @@
-"""The MCP Inspector, on the command line, reads the server in both eras and finds its schemas portable."""
+"""The MCP Inspector, on the command line, reads the server in both eras, over both transports, and finds its schemas portable."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from typing import Any
 
 import pytest
 
-from clients.conftest import Node
+from clients.conftest import Node, Place
 
 ISLES = "isles_en_all_2026-01"
 READ = ["entry_path=Ravenport", f"zim_file_path={ISLES}"]
 
 
-@pytest.fixture
-def inspect(node: Node, visit: dict[str, Any]) -> Any:
+def target(place: Place) -> list[str]:
+    """How the Inspector is told where the server is."""
+    if "url" in place:
+        headers = [f"{name}: {value}" for name, value in place["headers"].items()]
+        return ["--transport", "http", "--server-url", place["url"], "--header", *headers]
+    return [place["command"], *place["args"], "-e", "OPENZIM_MCP_LOGGING__LEVEL=WARNING"]
+
+
+@pytest.fixture(params=["stdio", "shared_http"])
+def inspect(node: Node, request: pytest.FixtureRequest) -> Any:
+    servers = request.getfixturevalue(request.param)["servers"]
+
     def run(mode: str, era: str, *arguments: str) -> tuple[dict[str, Any], str]:
-        server = visit["servers"][mode]
-        command = [node.command("mcp-inspector"), "--cli", server["command"], *server["args"]]
-        quiet = ["-e", "OPENZIM_MCP_LOGGING__LEVEL=WARNING"]
-        options = [*quiet, "--protocol-era", era, "--connect-timeout", "60000", "--method", *arguments]
+        command = [node.command("mcp-inspector"), "--cli", *target(servers[mode])]
+        options = ["--protocol-era", era, "--connect-timeout", "60000", "--method", *arguments]
         done = subprocess.run(
             [*command, *options], capture_output=True, text=True, timeout=120, env=node.environment, check=False
         )

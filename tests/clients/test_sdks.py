@@ -9,10 +9,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx2
 import pytest
 
 from clients import workshop
-from clients.conftest import Node
+from clients.conftest import Node, Visit
 from openzim_mcp.protocol.prompts import PROMPTS
 from openzim_mcp.protocol.tools import TOOLS
 from wire import MODERN
@@ -74,6 +75,7 @@ SDKS = [
     Sdk("openai_agents.py", "handshake", uses=AGENT | {"resources", "templates", "prompts"}),
     Sdk("pydantic_agents.py", "modern", uses=AGENT - {"mistake"} | {"resources", "templates", "prompts"}),
 ]
+VISITS = [(sdk, transport) for sdk in SDKS for transport in ("stdio", "http")]
 
 
 @pytest.fixture
@@ -86,17 +88,34 @@ def command(sdk: Sdk, request: pytest.FixtureRequest) -> list[str]:
     return [interpreter, str(workshop.HERE / "python" / sdk.script)]
 
 
-@pytest.mark.parametrize("sdk", SDKS, ids=str)
-def test_a_client_sees_what_is_promised(sdk: Sdk, command: list[str], visit: dict[str, Any]) -> None:
+@pytest.fixture
+def visit(sdk: Sdk, transport: str, request: pytest.FixtureRequest) -> Visit:
+    """Where a client goes: to archives of its own if it changes them."""
+    is_guest = transport == "http" and "updated" not in sdk.uses
+    found: Visit = request.getfixturevalue("shared_http" if is_guest else transport)
+    return found
+
+
+def numbers(visit: Visit) -> str:
+    """What the advanced server of a visit over HTTP has counted."""
+    place = visit["servers"]["advanced"]
+    return httpx2.get(place["url"].replace("/mcp", "/metrics"), headers=place["headers"]).text
+
+
+@pytest.mark.parametrize(("sdk", "transport"), VISITS, ids=str)
+def test_a_client_sees_what_is_promised(sdk: Sdk, transport: str, command: list[str], visit: Visit) -> None:
     arguments = [json.dumps(visit), *sdk.arguments]
 
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == sdk.expected
+    if transport == "http" and "after_cancelling" in sdk.uses:
+        assert 'openzim_mcp_calls_total{method="tools/call",outcome="cancelled",tool="zim_health"} 1' in numbers(visit)
 
 
-def test_every_feature_is_used_through_two_clients() -> None:
-    users = Counter(what for sdk in SDKS for what in sdk.uses)
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_every_feature_is_used_through_two_clients(transport: str) -> None:
+    users = Counter(what for sdk, way in VISITS for what in sdk.uses if way == transport)
 
     assert [what for what in SEEN if users[what] < 2] == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -14,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from conftest import CACHES
+
 HERE = Path(__file__).parent
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "openzim-mcp" / "clients"
+CACHE = CACHES / "openzim-mcp" / "clients"
 _INSTALL_SECONDS = 600
 _NO_REGISTRY = [
     "ENOTFOUND",

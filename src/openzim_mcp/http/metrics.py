@@ -33,7 +33,7 @@ _METHODS = {
     "prompts/get",
     "completion/complete",
 }
-_OUTCOMES = {"ok", "failed", "rate_limited"}
+_OUTCOMES = {"ok", "failed", "cancelled", "rate_limited"}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 

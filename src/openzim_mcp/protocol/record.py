@@ -7,6 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+import anyio
 import mcp_types as types
 
 from openzim_mcp.content.text import clean
@@ -43,6 +44,10 @@ class Record:
         outcome = "failed"
         try:
             result = await call_next(ctx)
+        except anyio.get_cancelled_exc_class():
+            outcome = "cancelled"
+            raise
+        else:
             outcome = _outcome(result)
             return result
         finally:

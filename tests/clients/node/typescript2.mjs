@@ -1,7 +1,7 @@
 // The client of the TypeScript SDK, version 2, in the era that is asked for.
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { ERA, VISIT, Ear, cancel, change, look, lookSimple, report } from './visit.mjs';
+import { ERA, Ear, cancel, change, look, lookSimple, report, transport } from './visit.mjs';
 
 const MODES = { legacy: 'legacy', auto: 'auto', pin: { pin: '2026-07-28' } };
 
@@ -10,7 +10,8 @@ async function connected(mode, visit) {
   const ear = new Ear();
   client.setNotificationHandler('notifications/resources/updated', (note) => void ear.heard.push(note.params.uri));
   client.setNotificationHandler('notifications/resources/list_changed', () => void ear.heard.push('list_changed'));
-  await client.connect(new StdioClientTransport(VISIT.servers[mode]));
+  client.setNotificationHandler('notifications/progress', (note) => void ear.progress.push(note.params.progress));
+  await client.connect(transport(mode, { Http: StreamableHTTPClientTransport, Stdio: StdioClientTransport }));
   try {
     return await visit(client, ear);
   } finally {
@@ -34,7 +35,7 @@ async function subscribed(client, visit) {
 const simple = await connected('simple', lookSimple);
 const advanced = await connected('advanced', async (client, ear) => {
   const call = (request, options) => client.callTool(request, options);
-  const seen = await look(client, call);
+  const seen = await look(client, call, ear);
   const after_cancelling = await cancel(client, call);
   const heard = await subscribed(client, () => change(client, ear));
   return { revision: client.getNegotiatedProtocolVersion(), ...seen, after_cancelling, ...heard };

@@ -24,6 +24,12 @@ export const ENTRY_PATHS = {
   context: { arguments: { name: ISLES } },
 };
 
+/** Return the transport to a server: by its URL, or by the command that starts it. */
+export function transport(mode, { Http, Stdio }) {
+  const place = VISIT.servers[mode];
+  return place.url ? new Http(new URL(place.url), { requestInit: { headers: place.headers } }) : new Stdio(place);
+}
+
 export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 export const best = (result) => JSON.parse(result.content[0].text).results[0].path;
 
@@ -33,6 +39,9 @@ export const put = (name) => renameSync(`${VISIT.spare}/${name}.zim`, `${VISIT.s
 /** The notifications of a connection. */
 export class Ear {
   heard = [];
+  // Noted here and not by `onprogress`, which the SDK forgets as soon as the answer is read, even while it holds a step
+  // that came with it.
+  progress = [];
 
   async told(wanted) {
     for (let tries = 0; tries < 200; tries++) {
@@ -44,12 +53,11 @@ export class Ear {
 }
 
 /** What both generations of the SDK are asked in the same words. */
-export async function look(client, withProgress) {
+export async function look(client, withProgress, ear) {
   const tools = (await client.listTools()).tools.map((tool) => tool.name);
   const found = await client.callTool(SEARCH);
   const mistake = await client.callTool(MISTAKE);
-  const progress = [];
-  await withProgress(SEVERAL, { onprogress: (step) => progress.push(step.progress) });
+  await withProgress(SEVERAL, { onprogress: () => {} });
   const resources = (await client.listResources()).resources.map((row) => row.uri);
   const templates = (await client.listResourceTemplates()).resourceTemplates.map((row) => row.uriTemplate);
   const article = (await client.readResource({ uri: ARTICLE })).contents[0];
@@ -61,7 +69,7 @@ export async function look(client, withProgress) {
     tools,
     found: [found.structuredContent.results[0].path, best(found)],
     mistake: [mistake.isError, JSON.parse(mistake.content[0].text).operation],
-    progress,
+    progress: ear.progress,
     resources,
     templates,
     article: [article.mimeType, article.text.includes('harbour town')],

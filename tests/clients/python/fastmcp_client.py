@@ -7,12 +7,12 @@ import asyncio
 import mcp_types as types
 import visit
 from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
 
 def client(mode: str) -> Client:
-    command, args, env = visit.stdio(mode)
-    return Client(StdioTransport(command, args, env=env))
+    place = visit.place(mode)
+    return Client(StreamableHttpTransport(**place) if "url" in place else StdioTransport(**place))
 
 
 async def main() -> None:

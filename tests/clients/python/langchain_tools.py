@@ -13,8 +13,8 @@ from langchain_mcp_adapters.tools import load_mcp_tools
 
 
 def connection(mode: str) -> dict[str, object]:
-    command, args, env = visit.stdio(mode)
-    return {"transport": "stdio", "command": command, "args": args, "env": env}
+    place = visit.place(mode)
+    return {"transport": "streamable_http" if "url" in place else "stdio", **place}
 
 
 def text(result: object) -> str:

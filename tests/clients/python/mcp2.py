@@ -13,14 +13,21 @@ import anyio
 import mcp_types as types
 import visit
 from mcp import Client, MCPDeprecationWarning, StdioServerParameters
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 
 ERA = sys.argv[2]
 
 
+def transport(mode: str) -> Any:
+    place = visit.place(mode)
+    if "url" in place:
+        return streamable_http_client(place["url"], http_client=create_mcp_http_client(place["headers"]))
+    return StdioServerParameters(**place)
+
+
 def client(mode: str, hear: Any = None) -> Client:
-    command, args, env = visit.stdio(mode)
-    return Client(StdioServerParameters(command=command, args=args, env=env), mode=ERA, message_handler=hear)
+    return Client(transport(mode), mode=ERA, message_handler=hear)
 
 
 class Ear:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import visit
-from agents.mcp import MCPServerStdio
+from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
 
 
-def server(mode: str) -> MCPServerStdio:
-    command, args, env = visit.stdio(mode)
-    return MCPServerStdio(params={"command": command, "args": args, "env": env}, client_session_timeout_seconds=60)
+def server(mode: str) -> MCPServerStdio | MCPServerStreamableHttp:
+    place = visit.place(mode)
+    kind = MCPServerStreamableHttp if "url" in place else MCPServerStdio
+    return kind(params=place, client_session_timeout_seconds=60)
 
 
 async def main() -> None:

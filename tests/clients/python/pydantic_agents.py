@@ -6,13 +6,13 @@ import asyncio
 import json
 
 import visit
-from fastmcp.client.transports import StdioTransport
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from pydantic_ai.mcp import MCPToolset
 
 
 def toolset(mode: str) -> MCPToolset:
-    command, args, env = visit.stdio(mode)
-    return MCPToolset(StdioTransport(command, args, env=env))
+    place = visit.place(mode)
+    return MCPToolset(StreamableHttpTransport(**place) if "url" in place else StdioTransport(**place))
 
 
 async def main() -> None:

@@ -20,10 +20,10 @@ SEVERAL = ("zim_get", {"zim_file_path": ISLES, "entry_paths": ["Ravenport", "Ald
 VERIFY = ("zim_health", {"zim_file_path": "slow"})
 
 
-def stdio(mode: str) -> tuple[str, list[str], dict[str, str]]:
-    """Return command, arguments and environment of a server in this mode."""
-    place = VISIT["servers"][mode]
-    return place["command"], place["args"], place["env"]
+def place(mode: str) -> dict[str, Any]:
+    """Return where a server in this mode is: its `url` and `headers`, or what starts it, `command`, `args` and `env`."""
+    found: dict[str, Any] = VISIT["servers"][mode]
+    return found
 
 
 def put(name: str) -> None:
