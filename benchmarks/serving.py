@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
@@ -215,6 +215,9 @@ class Reader:
     async def begin(self) -> None:
         """Have nothing to say first."""
 
+    async def end(self) -> None:
+        """Have nothing to say last."""
+
     async def call(self, tool: str, arguments: dict[str, Any]) -> str:
         """Ask for the page that shows what a tool would tell."""
         book = Path(arguments["zim_file_path"]).stem
@@ -250,27 +253,21 @@ async def measured(site: Site, kind: type[Client | Reader], clients: int, calls:
     """Have clients call one thing after another; those under way when the time is over count too."""
     took: list[float] = []
     ends: Counter[str] = Counter()
-    ready, begin = asyncio.Semaphore(0), asyncio.Event()
 
-    async def one() -> None:
-        async with Line.open(site.port) as line:
-            client = kind(line)
-            await client.begin()
-            ready.release()
-            await begin.wait()
-            while time.perf_counter() < over:
-                start = time.perf_counter()
-                ends[await client.call(*next(calls))] += 1
-                took.append(time.perf_counter() - start)
+    async def ask(client: Client | Reader, over: float) -> None:
+        while (start := time.perf_counter()) < over:
+            ends[await client.call(*next(calls))] += 1
+            took.append(time.perf_counter() - start)
 
-    tasks = [asyncio.create_task(one()) for _ in range(clients)]
-    for _ in tasks:
-        await ready.acquire()
-    start = time.perf_counter()
-    over = start + given.seconds
-    begin.set()
-    await asyncio.gather(*tasks)
-    return Figures(took, time.perf_counter() - start, ends)
+    async with AsyncExitStack() as lines:
+        sources = [f"127.0.1.{number + 1}" for number in range(clients)]
+        every = [kind(await lines.enter_async_context(Line.open(site.port, source))) for source in sources]
+        await asyncio.gather(*(client.begin() for client in every))
+        start = time.perf_counter()
+        await asyncio.gather(*(ask(client, start + given.seconds) for client in every))
+        seconds = time.perf_counter() - start
+        await asyncio.gather(*(client.end() for client in every))
+    return Figures(took, seconds, ends)
 
 
 def compare(archive: Path, system: str, kinds: list[str], clients: list[int], given: Any) -> list[Figures]:
@@ -321,10 +318,10 @@ def alone(archive: Path, given: argparse.Namespace) -> str:
 
 
 _ABOUT = (
-    "A call in ten of each: three searches, three articles, two outlines, two questions, by clients that each have a "
-    f"session ({HANDSHAKE}) and a connection, and ask again as soon as they have an answer. The answer caches are off "
-    "and nothing is asked twice before all was; no rate limit. Client and server share the cores. `kiwix-serve` "
-    "answers with pages for browsers: its own search result and the article as it is in the archive."
+    "Of ten calls three are searches, three articles, two outlines and two questions, by clients that each have an "
+    f"address, a session ({HANDSHAKE}) and a connection, and ask again as soon as they have an answer. The answer "
+    "caches are off and nothing is asked twice before all was; no rate limit. Client and server share the cores. "
+    "`kiwix-serve` answers with pages for browsers: its own search result, and the article as it is in the archive."
 )
 
 
