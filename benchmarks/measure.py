@@ -50,12 +50,13 @@ def largest_archive() -> Path:
     return max(ZIMS.glob("*/*.zim"), key=lambda path: path.stat().st_size)
 
 
-def _tree(pid: int) -> Iterator[int]:
+def tree(pid: int) -> Iterator[int]:
+    """Return a process and all that it has started."""
     yield pid
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                yield from _tree(int(child))
+                yield from tree(int(child))
     except FileNotFoundError:
         return
 
@@ -112,12 +113,12 @@ class Server:
 
     def memory(self) -> float:
         """Return the resident megabytes of all its processes."""
-        pages = [Path(f"/proc/{pid}/statm").read_text().split()[1] for pid in _tree(self.process.pid)]
+        pages = [Path(f"/proc/{pid}/statm").read_text().split()[1] for pid in tree(self.process.pid)]
         return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def cpu(self) -> float:
         """Return the milliseconds of CPU that all its processes have used."""
-        stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in _tree(self.process.pid)]
+        stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in tree(self.process.pid)]
         return sum(int(ticks) for stat in stats for ticks in stat[11:15]) * 1000 / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:

@@ -81,6 +81,7 @@ class Subscriptions:
         self._connections: dict[int, _Connection] = {}
         # Clients spell a URI in ways of their own, and are told of it in the same.
         self._spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._waits = 0
 
     @property
     def connections(self) -> int:
@@ -90,7 +91,7 @@ class Subscriptions:
     @property
     def subscriptions(self) -> int:
         """How many addresses all clients wait for."""
-        return sum(spellings.total() for spellings in self._spellings.values())
+        return self._waits
 
     def close(self) -> None:
         """End the streams of 2026-07-28; their clients are told that it is the end."""
@@ -200,6 +201,7 @@ class Subscriptions:
         """Note that one client more, or one less, waits for these addresses."""
         for uri in uris:
             key = addresses.key(uri)
+            self._waits += step
             self._spellings[key][uri] += step
             if not self._spellings[key][uri]:
                 del self._spellings[key][uri]
