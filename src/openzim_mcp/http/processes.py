@@ -64,7 +64,7 @@ class Processes:
         dead = [process for process in self._running if process.exitcode is not None]
         self._running = [process for process in self._running if process not in dead]
         for process in dead:
-            log.warning("process %d ended with code %d; another takes its place", process.pid, process.exitcode)
+            log.warning("a process ended with code %d; another takes its place", process.exitcode)
             metrics.forget(process.pid or 0)
         return CANNOT_START if any(process.exitcode == CANNOT_START for process in dead) else 0
 
