@@ -99,7 +99,8 @@ class Bounds:
         try:
             with self._closing.stream(is_idle=scope["method"] == "GET"):
                 await self._app(scope, arriving.receive, told)
-            if self._closing.has_begun and is_under_way:
+            if is_under_way:
+                # Streams notice a signal by themselves, and stop in the middle.
                 await send({"type": "http.response.body", "body": b""})
         except _TooSlow:
             await Refusal(408, "The request did not arrive in time.")(scope, receive, send)

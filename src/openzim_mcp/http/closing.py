@@ -17,11 +17,9 @@ class Closing:
     def __init__(self, *also: Callable[[], None]) -> None:
         self._also = also
         self._idle: set[anyio.CancelScope] = set()
-        self.has_begun = False
 
     def begin(self) -> None:
         """End what only waits."""
-        self.has_begun = True
         for end in self._also:
             end()
         for scope in list(self._idle):
