@@ -36,7 +36,7 @@ def test_a_request_has_a_name_that_the_log_has_too(web: Web) -> None:
         )
 
     name = response.headers["x-request-id"]
-    line = next(line for line in web.lines if name in line)
+    line = web.line(name)
     assert "tools/call" in line
     assert "client=127.0.0.1 tool=zim_health archive=towns_en_all_2026-01" in line
     assert "outcome=ok" in line

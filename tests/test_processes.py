@@ -165,7 +165,7 @@ def test_a_process_that_is_killed_is_replaced_and_no_later_call_is_lost(town_zim
         assert all("Ravenport" in told for told in answers)
         assert second in servers(web)
         assert first not in servers(web)
-        assert f"process {first} ended with code -9; another takes its place" in web.log
+        assert "a process ended with code -9; another takes its place" in web.log
         assert number(web, "subscriptions") == 0
         assert number(web, "in_flight") == 0
         assert not any(map(is_alive, readers))

@@ -69,6 +69,15 @@ class Web:
     def log(self) -> str:
         return "".join(self.lines)
 
+    def line(self, text: str) -> str:
+        """Return the line of the log that has a text; it may come after the response that it is about."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            if found := next((line for line in self.lines if text in line), None):
+                return found
+            time.sleep(0.02)
+        raise AssertionError(self.log)
+
     @property
     def root(self) -> str:
         return self.url.removesuffix("/mcp")
