@@ -116,7 +116,7 @@ def stdio(shelf: Path) -> Visit:
     return _told(shelf, place("simple"), place("advanced"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_http(tmp_path_factory: pytest.TempPathFactory, pressed: Path) -> Iterator[Visit]:
     """Servers over HTTP, for visitors who change nothing."""
     shelf = stock(tmp_path_factory.mktemp("shared"), pressed)
