@@ -321,7 +321,8 @@ def alone(archive: Path, given: argparse.Namespace) -> str:
 _ABOUT = (
     "Of ten calls three are searches, three articles, two outlines and two questions, by clients that each have an "
     f"address, a session ({HANDSHAKE}) and a connection, and ask again as soon as they have an answer. The answer "
-    "caches are off and nothing is asked twice before all was; no rate limit. Client and server share the cores. "
+    "caches are off and nothing is asked twice before all was, which on the small archive happens: a page that a "
+    "worker has parsed may still be with it. No rate limit. Client and server share the cores. "
     "`kiwix-serve` answers with pages for browsers: its own search result, and the article as it is in the archive."
 )
 
