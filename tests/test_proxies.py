@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from store import free_port
+
 DEPLOY = Path(__file__).parent.parent / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 CADDY = shutil.which("caddy")
@@ -98,11 +100,6 @@ def backends() -> Iterator[list[Backend]]:
     for server in servers:
         server.may_end.set()
         server.leave()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @contextmanager
