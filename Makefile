@@ -13,7 +13,7 @@ demo: $(READY) ## show the server at work, through a real client, on the archive
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) ## run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(READY) ## check style
 	$(BIN)/ruff check .

@@ -74,7 +74,7 @@ def test_a_token_of_the_settings_opens_it_too(web: Web) -> None:
         {"key": OTHER_KEY, "algorithm": "ES256"},
         {"key": "a secret that is long enough to be one", "algorithm": "HS256"},
     ],
-    ids=str,
+    ids=lambda claims: " ".join(claims) + ("" if "algorithm" not in claims else f" {claims['algorithm']}"),
 )
 def test_another_access_token_does_not(web: Web, claims: dict[str, Any]) -> None:
     response = httpx2.get(f"{web.root}/metrics", headers=bearer(token(**claims)))
