@@ -35,11 +35,15 @@ def run(line: str, **variables: str) -> str:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     screen = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "COLUMNS": str(WIDTH), "PYTHONIOENCODING": "utf-8"}
     screen["XDG_CACHE_HOME"] = str(ROOT / ".venv" / "no-cache")  # what was verified here is not everyone's news
-    master, slave = pty.openpty()
     # What is said beside the results, as a person without any settings would see it, is left out.
-    process = subprocess.Popen(
-        words, stdin=slave, stdout=slave, stderr=subprocess.DEVNULL, env=inherited | screen | variables
-    )
+    return on_terminal(words, inherited | screen | variables, with_errors=False)[1]
+
+
+def on_terminal(words: list[str], environment: dict[str, str], *, with_errors: bool = True) -> tuple[int, str]:
+    """Run a program on a terminal of its own; return its exit code and what it shows."""
+    master, slave = pty.openpty()
+    errors = slave if with_errors else subprocess.DEVNULL
+    process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=errors, env=environment)
     os.close(slave)
     shown = bytearray()
     try:
@@ -48,8 +52,7 @@ def run(line: str, **variables: str) -> str:
     except OSError:  # the other side is closed
         pass
     os.close(master)
-    process.wait()
-    return shown.decode().replace("\r\n", "\n")
+    return process.wait(60), shown.decode().replace("\r\n", "\n")
 
 
 def as_text() -> str:

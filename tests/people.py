@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import subprocess
 from dataclasses import dataclass
 from typing import Any
+
+import session
 
 from wire import COMMAND, environment
 
@@ -43,20 +43,5 @@ def run(*words: object, **variables: str) -> Ended:
 
 def on_terminal(*words: object, columns: int = 100, **variables: str) -> Ended:
     """Run a command on a terminal of its own."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *map(str, words)],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env=person(COLUMNS=str(columns), **variables),
-    )
-    os.close(slave)
-    shown = bytearray()
-    try:
-        while piece := os.read(master, 65_536):
-            shown += piece
-    except OSError:  # the other side is closed
-        pass
-    os.close(master)
-    return Ended(process.wait(60), shown.decode().replace("\r\n", "\n"), "")
+    code, shown = session.on_terminal([*COMMAND, *map(str, words)], person(COLUMNS=str(columns), **variables))
+    return Ended(code, shown, "")

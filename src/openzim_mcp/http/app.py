@@ -63,9 +63,6 @@ class Hall:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         name = secrets.token_hex(6)
         callers.note(scope, client=visitors.address_of(scope, self._proxies), request=name)
 
@@ -75,13 +72,13 @@ class Hall:
                 for header, value in {**_HEADERS, "X-Request-Id": name}.items():
                     headers.setdefault(header, value)
                 self._metrics.respond(message["status"])
-                self._metrics.read()
+                self._metrics.publish()
             await send(message)
 
         try:
             await self._app(scope, receive, told)
         finally:
-            self._metrics.read()
+            self._metrics.publish()
 
 
 class Application:
@@ -109,7 +106,7 @@ class Application:
         app.router.redirect_slashes = False
         hosts = {settings.host, *settings.allowed_hosts}
         doors = Doors(app, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
-        self.asgi = Hall(Cors(doors, doors), self.proxies, metrics)
+        self.asgi = Hall(Cors(doors), self.proxies, metrics)
 
 
 def _afresh(app: ASGIApp) -> ASGIApp:

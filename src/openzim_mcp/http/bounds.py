@@ -25,7 +25,7 @@ SESSIONS_EACH = 100
 SESSION_IDLE_SECONDS = 1800
 BODY_BYTES = 1024 * 1024
 _BODY_SECONDS = 15.0
-_SESSION_ID = b"mcp-session-id"
+SESSION_ID = b"mcp-session-id"
 _SESSIONS_REMEMBERED = 10 * SESSIONS
 
 
@@ -71,7 +71,7 @@ class Bounds:
             return Refusal(503, "The server is busy.", retry_after=1)
         if self._busy[visitor] >= IN_FLIGHT_EACH:
             return Refusal(429, f"A client may have {IN_FLIGHT_EACH} requests under way.", retry_after=1)
-        session = _header(scope["headers"], _SESSION_ID)
+        session = _header(scope["headers"], SESSION_ID)
         if session is not None and session in self._owners:
             self._owners[session] = self._owners[session]  # which keeps it from expiring
         has_many = session is None and _may_open_session(scope) and self._sessions_of(visitor) >= SESSIONS_EACH
@@ -109,8 +109,8 @@ class Bounds:
 
     def _note_session(self, scope: Scope, message: Message, visitor: str) -> None:
         """Keep count of who has which sessions: the answer to the first request names a new one."""
-        asked = _header(scope["headers"], _SESSION_ID)
-        named = _header(message["headers"], _SESSION_ID)
+        asked = _header(scope["headers"], SESSION_ID)
+        named = _header(message["headers"], SESSION_ID)
         if asked is None and named is not None:
             self._owners[named] = visitor
         if asked is not None and (scope["method"] == "DELETE" or message["status"] == 404):  # noqa: PLR2004

@@ -37,8 +37,8 @@ class Doors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in or refuse it."""
-        refusal = _form_refusal(scope) if scope["type"] == "http" else None
-        if refusal is None and scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
+        refusal = _form_refusal(scope)
+        if refusal is None and scope["path"] not in OPEN_PATHS:
             refusal = self._host_refusal(scope) or self._origin_refusal(scope)
         await (refusal or self._app)(scope, receive, send)
 
@@ -68,9 +68,9 @@ class Doors:
 class Cors(CORSMiddleware):
     """Lets the pages that may ask read the answers too, refusals included."""
 
-    def __init__(self, app: ASGIApp, doors: Doors) -> None:
+    def __init__(self, doors: Doors) -> None:
         super().__init__(
-            app,
+            doors,
             allow_methods=("GET", "POST", "DELETE"),
             allow_headers=("*",),
             allow_private_network=True,

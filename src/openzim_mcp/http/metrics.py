@@ -77,14 +77,18 @@ class Metrics:
         """Take note of a response."""
         self._requests.labels(str(status)).inc()
 
-    def read(self) -> None:
-        """Take note of what is under way, for whichever process is asked for the numbers of all."""
+    def publish(self) -> None:
+        """Take note of what is under way, if another process may be asked for the numbers of all."""
+        if _DIRECTORY in os.environ:
+            self._read()
+
+    def _read(self) -> None:
         for gauge, read in self._gauges:
             gauge.set(read())
 
     def text(self) -> bytes:
         """Return all numbers as Prometheus reads them."""
-        self.read()
+        self._read()
         if _DIRECTORY not in os.environ:
             return generate_latest(self._registry)
         registry = CollectorRegistry()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openzim_mcp.http.bounds import SESSION_ID
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-_SESSION_ID = b"mcp-session-id"
 
 
 class Replica:
@@ -19,15 +19,12 @@ class Replica:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [(k, self._prefix + v if k.lower() == _SESSION_ID else v) for k, v in message["headers"]]
+                headers = [(k, self._prefix + v if k.lower() == SESSION_ID else v) for k, v in message["headers"]]
                 message = {**message, "headers": headers}
             await send(message)
 
-        own = [(k, v.removeprefix(self._prefix) if k == _SESSION_ID else v) for k, v in scope["headers"]]
+        own = [(k, v.removeprefix(self._prefix) if k == SESSION_ID else v) for k, v in scope["headers"]]
         await self._app({**scope, "headers": own}, receive, named)
