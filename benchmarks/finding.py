@@ -28,9 +28,9 @@ from libzim.writer import Creator, Hint, Item, StringProvider
 from measure import OURS, PEER_VERSION, ROOT, ZIMS, Server, peer_command, report, table
 from reading import pages
 
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.content.language import language_of
 from openzim_mcp.services import titles
+from openzim_mcp.worker.zim import Archive
 
 EVAL = ROOT.parent / "shared" / "eval"
 SMALL, MIDDLE = EVAL / "zims" / "squad_dev.zim", EVAL / "zims" / "ir_mid.zim"

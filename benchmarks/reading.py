@@ -14,9 +14,9 @@ from libzim.reader import Archive as ZimArchive
 from measure import OURS, PEER_VERSION, ZIMS, Server, peer_command, report, table
 from selectolax.lexbor import LexborHTMLParser
 
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.content import html, tokens
 from openzim_mcp.services import links
+from openzim_mcp.worker.zim import Archive
 
 SIZES = {"up to 10 KB": 10_000, "10 to 100 KB": 100_000, "100 KB to 1 MB": 1_000_000, "over 1 MB": 10**12}
 WIKI = ZIMS / "built" / "wiki_real_pub.zim"

@@ -15,10 +15,10 @@ from operator import mul
 
 from measure import ROOT, table
 
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.content.language import fold
 from openzim_mcp.services import articles, candidates, passages, queries
 from openzim_mcp.services.passages import NEXT, WEIGHTS, Features
+from openzim_mcp.worker.zim import Archive
 
 EVAL = ROOT.parent / "shared" / "eval"
 SETS = [

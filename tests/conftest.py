@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from libzim.writer import Creator, Hint, Item, StringProvider
 
-from openzim_mcp.archive.file import ArchiveFile, identify
-from openzim_mcp.archive.zim import Archive
+from openzim_mcp.worker.zim import Archive
+from openzim_mcp.zimfile import ArchiveFile, identify
 from wire import Wire
 
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -144,7 +144,7 @@ def test_the_server_process_never_loads_libzim() -> None:
 def test_a_worker_loads_neither_the_sdk_nor_pydantic() -> None:
     services = ", ".join(f"openzim_mcp.services.{path.stem}" for path in (SOURCE / "services").glob("[a-z]*.py"))
 
-    loaded = loaded_by(f"openzim_mcp.archive.worker, {services}")
+    loaded = loaded_by(f"openzim_mcp.worker.main, {services}")
 
     assert not {"mcp", "pydantic", "anyio"} & loaded
 

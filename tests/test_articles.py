@@ -8,9 +8,9 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.content import tokens
 from openzim_mcp.services import articles
+from openzim_mcp.worker.zim import Archive
 
 ROWS = "".join(f"<tr><td>{n}</td><td>{n * n}</td></tr>" for n in range(30))
 PAGES = {

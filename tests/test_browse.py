@@ -7,8 +7,8 @@ from libzim.writer import Creator
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import browse
+from openzim_mcp.worker.zim import Archive
 
 
 def paths(found: browse.Page | browse.Walk) -> list[str]:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from openzim_mcp.bucket import TokenBucket
+from openzim_mcp.token_bucket import TokenBucket
 
 
 class Clock:

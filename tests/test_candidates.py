@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import candidates, queries
+from openzim_mcp.worker.zim import Archive
 
 
 def found(archive: Archive, query: str) -> candidates.Candidates:

@@ -11,10 +11,10 @@ import pytest
 from conftest import write_zim
 from mirror import Fault, Mirror, serving
 from openzim_mcp import errors
-from openzim_mcp.archive.file import RawFile
 from openzim_mcp.shop import catalogue
 from openzim_mcp.shop.catalogue import Entry
 from openzim_mcp.shop.network import Network, Patience
+from openzim_mcp.zimfile import RawFile
 from shelf import kiwix_serve, library_xml
 
 FEED = """<?xml version="1.0" encoding="UTF-8"?>

@@ -15,10 +15,10 @@ import pytest
 
 from conftest import archive_file
 from openzim_mcp import errors
-from openzim_mcp.archive.engine import Engine
-from openzim_mcp.archive.file import ArchiveFile
-from openzim_mcp.bucket import TokenBucket
+from openzim_mcp.pool.pool import Engine
 from openzim_mcp.services import browse, health, metadata
+from openzim_mcp.token_bucket import TokenBucket
+from openzim_mcp.zimfile import ArchiveFile
 from wire import children, is_alive
 
 pytestmark = [

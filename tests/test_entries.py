@@ -5,8 +5,8 @@ import base64
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import entries
+from openzim_mcp.worker.zim import Archive
 
 
 def test_text_is_text_and_the_rest_is_bytes(towns: Archive) -> None:

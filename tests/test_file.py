@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.archive.file import NotAZim, RawFile, checksum_matches, find_problem, identify
+from openzim_mcp.zimfile import NotAZim, RawFile, checksum_matches, find_problem, identify
 
 
 def quiet(_done: int, _total: int) -> None:

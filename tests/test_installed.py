@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.archive.file import RawFile
 from openzim_mcp.services.library import Library
 from openzim_mcp.shop import installed
 from openzim_mcp.shop.catalogue import Catalogue
+from openzim_mcp.zimfile import RawFile
 from test_choosing import entry
 
 NEW = entry("wiki_en_all", "maxi", "2026-01")

@@ -6,8 +6,8 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import links
+from openzim_mcp.worker.zim import Archive
 
 PAGES = {
     "Hub": (

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from conftest import write_zim
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import metadata
 from openzim_mcp.services.metadata import Namespace
+from openzim_mcp.worker.zim import Archive
 
 
 def test_an_archive_describes_itself(towns: Archive) -> None:

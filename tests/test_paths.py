@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import paths
+from openzim_mcp.worker.zim import Archive
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import archive_file
 from openzim_mcp import errors
-from openzim_mcp.archive.quarantine import Quarantine
+from openzim_mcp.library.quarantine import Quarantine
 
 
 def test_an_index_is_closed_without_closing_the_archive(town_zim: Path) -> None:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import queries
 from openzim_mcp.services.queries import Term
+from openzim_mcp.worker.zim import Archive
 
 
 def test_a_query_is_read_with_what_each_word_is_worth(isles: Archive) -> None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.content.language import language_of
 from openzim_mcp.services import scan
+from openzim_mcp.worker.zim import Archive
 
 
 def test_every_text_is_read_for_the_words(isles: Archive) -> None:

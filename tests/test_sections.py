@@ -6,8 +6,8 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import sections
+from openzim_mcp.worker.zim import Archive
 
 ROWS = "".join(f"<tr><td>{n}</td><td>{n * n}</td></tr>" for n in range(30))
 PAGES = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import spelling
+from openzim_mcp.worker.zim import Archive
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 
 from conftest import write_zim
 from mirror import Fault, Mirror, meta4, serving
-from openzim_mcp.archive.file import RawFile
+from openzim_mcp.zimfile import RawFile
 from people import Ended, on_terminal, person, run
 from shelf import kiwix_serve, library_xml
 from wire import COMMAND, Wire

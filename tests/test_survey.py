@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import survey
+from openzim_mcp.worker.zim import Archive
 
 
 def test_evidence_tells_how_well_a_title_is_known(isles: Archive) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from conftest import write_zim
-from openzim_mcp.archive.zim import Archive
 from openzim_mcp.services import titles
 from openzim_mcp.services.titles import Suggestion, Title
+from openzim_mcp.worker.zim import Archive
 
 
 def find(archive: Archive, query: str, limit: int = 10, **rest: Any) -> SimpleNamespace:

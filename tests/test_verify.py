@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from conftest import archive_file
-from openzim_mcp.archive.verdicts import Verdicts
-from openzim_mcp.archive.verify import Verification, Verifier
+from openzim_mcp.library.verdicts import Verdicts
+from openzim_mcp.pool.jobs import Verification, Verifier
 
 pytestmark = pytest.mark.anyio
 

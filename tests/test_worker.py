@@ -10,9 +10,9 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.archive import worker
-from openzim_mcp.archive.channel import pack
-from openzim_mcp.archive.worker import Shelf
+from openzim_mcp.calls import pack
+from openzim_mcp.worker import main
+from openzim_mcp.worker.main import Shelf
 
 PLENTY = 1 << 40
 
@@ -86,7 +86,7 @@ def test_archives_are_closed_when_memory_runs_out(town_zim: Path, tmp_path: Path
 
 
 def test_only_services_can_be_called() -> None:
-    reply = worker._serve(Shelf(100, PLENTY), {"function": "os:getcwd", "archive": {}, "arguments": {}})
+    reply = main._serve(Shelf(100, PLENTY), {"function": "os:getcwd", "archive": {}, "arguments": {}})
 
     assert "ValueError: os" in reply["failure"]
 
@@ -102,7 +102,7 @@ def test_a_worker_without_a_server_ends_a_call_that_hangs_in_libzim(tmp_path: Pa
     }
 
     ended = subprocess.run(
-        [sys.executable, "-m", "openzim_mcp.archive.worker", "1024", "0.1", str(os.getpid())],
+        [sys.executable, "-m", "openzim_mcp.worker.main", "1024", "0.1", str(os.getpid())],
         input=pack(request),
         capture_output=True,
         timeout=60,

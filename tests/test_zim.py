@@ -6,7 +6,7 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.archive.zim import Archive, Entry
+from openzim_mcp.worker.zim import Archive, Entry
 
 
 def test_entries_have_path_title_and_type(towns: Archive) -> None:

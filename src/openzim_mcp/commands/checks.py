@@ -110,7 +110,7 @@ def directories(where: Sequence[str]) -> Iterator[Finding]:
 
 def cache(_: Sequence[str]) -> Iterator[Finding]:
     """Look at the directory where verdicts are kept."""
-    from openzim_mcp.archive.verdicts import cache_directory  # noqa: PLC0415
+    from openzim_mcp.library.verdicts import cache_directory  # noqa: PLC0415
 
     place = cache_directory()
     try:

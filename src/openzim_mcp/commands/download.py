@@ -44,9 +44,9 @@ def command(
     A download that was interrupted goes on where it ended. A file gets its name only when it is complete and its
     checksum is right.
     """
-    from openzim_mcp.archive.file import find_problem  # noqa: PLC0415
     from openzim_mcp.shop import choosing  # noqa: PLC0415
     from openzim_mcp.shop.network import Network  # noqa: PLC0415
+    from openzim_mcp.zimfile import find_problem  # noqa: PLC0415
 
     folder = stock.place(directory)
     with Network() as network:

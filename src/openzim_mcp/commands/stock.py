@@ -18,12 +18,12 @@ from openzim_mcp.commands.terminal import size
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from openzim_mcp.archive.file import ArchiveFile
     from openzim_mcp.commands.terminal import Bars, Terminal
     from openzim_mcp.shop.catalogue import Catalogue, Entry
     from openzim_mcp.shop.fetch import Doing, Done
     from openzim_mcp.shop.network import Network
     from openzim_mcp.shop.sources import Source
+    from openzim_mcp.zimfile import ArchiveFile
 
 _AT_ONCE = 3
 _FAREWELL_SECONDS = 2

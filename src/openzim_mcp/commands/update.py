@@ -83,7 +83,7 @@ def _target(update: Update) -> str:
 
 def _retire(update: Update, target: str) -> None:
     """Remove the old file; of a link only the link."""
-    from openzim_mcp.archive.file import find_problem  # noqa: PLC0415
+    from openzim_mcp.zimfile import find_problem  # noqa: PLC0415
 
     old = update.old.file
     if target == old.path:

@@ -13,9 +13,9 @@ from openzim_mcp.commands.exits import Exit
 from openzim_mcp.commands.terminal import Cell, Table, size
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.file import ArchiveFile
     from openzim_mcp.commands.terminal import Bars, Terminal
     from openzim_mcp.protocol.backend import Backend
+    from openzim_mcp.zimfile import ArchiveFile
 
 _HEADER = ("name", "size", "verdict", "indexes")
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 
-from openzim_mcp.bucket import TokenBucket
 from openzim_mcp.http.refusals import Refusal
 from openzim_mcp.protocol import callers
+from openzim_mcp.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,9 +24,9 @@ from openzim_mcp.services import intents, metadata, paging, queries
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.archive.file import ArchiveFile
     from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
+    from openzim_mcp.zimfile import ArchiveFile
 
 TOOL = "zim_query"
 _IN_ARCHIVE = re.compile(

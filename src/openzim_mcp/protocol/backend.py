@@ -14,17 +14,17 @@ from anyio import to_thread
 from cachetools import TTLCache
 
 from openzim_mcp import errors
-from openzim_mcp.archive.engine import Engine
-from openzim_mcp.archive.verdicts import Verdicts
-from openzim_mcp.archive.verify import Verifier
+from openzim_mcp.library.verdicts import Verdicts
+from openzim_mcp.pool.jobs import Verifier
+from openzim_mcp.pool.pool import Engine
 from openzim_mcp.protocol.limits import Purse, RateLimiter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from openzim_mcp.archive.file import ArchiveFile, Identity
     from openzim_mcp.config import CacheSettings, Settings
     from openzim_mcp.services.library import Library, Listing
+    from openzim_mcp.zimfile import ArchiveFile, Identity
 
 Payload = dict[str, Any]
 _SCAN_SHARE = 0.6

@@ -11,7 +11,7 @@ from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, parse
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from openzim_mcp.archive.verify import Listener
+    from openzim_mcp.pool.jobs import Listener
     from openzim_mcp.protocol.backend import Backend, Markdown, Payload, Picture
 
 

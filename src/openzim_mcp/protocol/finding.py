@@ -15,11 +15,11 @@ from openzim_mcp.services import paging, queries, search, titles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.archive.file import ArchiveFile
-    from openzim_mcp.archive.verify import Listener
     from openzim_mcp.config import Operation
+    from openzim_mcp.pool.jobs import Listener
     from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
+    from openzim_mcp.zimfile import ArchiveFile
 
 _LONGEST_QUERY = 1000
 _SUGGESTIONS = 50

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 
-from openzim_mcp.bucket import TokenBucket
 from openzim_mcp.errors import OpenZimMcpRateLimitError
+from openzim_mcp.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from openzim_mcp.config import Operation, RateLimitSettings

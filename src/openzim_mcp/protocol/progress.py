@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.verify import Listener
+    from openzim_mcp.pool.jobs import Listener
 
 
 @dataclass

@@ -15,9 +15,9 @@ from openzim_mcp.services import answers, paging, survey
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from openzim_mcp.archive.file import ArchiveFile
     from openzim_mcp.protocol.asking import QueryArguments
     from openzim_mcp.protocol.backend import Backend
+    from openzim_mcp.zimfile import ArchiveFile
 
 BUDGET = 600
 _CHARACTERS = 2400

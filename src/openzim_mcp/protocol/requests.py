@@ -20,8 +20,8 @@ from openzim_mcp.services import answers, articles, browse, intents, links, meta
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from openzim_mcp.archive.file import ArchiveFile
     from openzim_mcp.protocol.backend import Payload
+    from openzim_mcp.zimfile import ArchiveFile
 
 _BRIEFING_BUDGET = 1200
 _OUTLINE = 100

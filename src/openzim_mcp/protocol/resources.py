@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from openzim_mcp.archive.file import ArchiveFile, Identity
     from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.services.addresses import Address
+    from openzim_mcp.zimfile import ArchiveFile, Identity
 
 _LIST = "resources/list"
 _PAGE = 100

@@ -16,10 +16,10 @@ from openzim_mcp.services import articles, paths, sections
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from openzim_mcp.archive.file import ArchiveFile
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
+    from openzim_mcp.zimfile import ArchiveFile
 
 BUDGETS = {"small": 500, "medium": 1500, "large": 4000}
 _SMALLEST_BUDGET = 100

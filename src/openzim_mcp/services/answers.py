@@ -6,17 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content import tokens
 from openzim_mcp.content.language import by_code
 from openzim_mcp.content.text import clean
+from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.services import excerpts, filters, search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from openzim_mcp.archive.zim import Archive
     from openzim_mcp.services.passages import Ranked
+    from openzim_mcp.worker.zim import Archive
 
 Cost = excerpts.Cost
 

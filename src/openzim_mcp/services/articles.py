@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.content import html, other, render, tokens
 from openzim_mcp.content.text import clean
 from openzim_mcp.services import entries, paths
@@ -16,8 +16,8 @@ from openzim_mcp.services import entries, paths
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.archive.zim import Archive, Item
     from openzim_mcp.content.document import Document
+    from openzim_mcp.worker.zim import Archive, Item
 
 _CACHE_BYTES = 32 << 20
 _HUGE = 2 << 20

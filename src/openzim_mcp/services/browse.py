@@ -11,7 +11,7 @@ from openzim_mcp.content.text import clean
 from openzim_mcp.services import paging
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive, Entry
+    from openzim_mcp.worker.zim import Archive, Entry
 
 TOOL = "zim_browse"
 # Articles live in A in archives older than 2021 and in C since; a caller need not know which it has.

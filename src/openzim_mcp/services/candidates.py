@@ -13,8 +13,8 @@ from openzim_mcp.services import titles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.archive.zim import Archive
     from openzim_mcp.services.queries import Term, Wanted
+    from openzim_mcp.worker.zim import Archive
 
 _TERMS = 8
 """The rarest words of a query, of which searches are made."""

@@ -12,8 +12,8 @@ from openzim_mcp.services.library import newest_editions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from openzim_mcp.archive.file import ArchiveFile, Identity
     from openzim_mcp.services.library import Listing
+    from openzim_mcp.zimfile import ArchiveFile, Identity
 
 _SETTLED_SECONDS = 60
 _State = tuple["Identity", str | None]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.content import html, other
 from openzim_mcp.content.text import clean
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive, Item
+    from openzim_mcp.worker.zim import Archive, Item
 
 _LARGEST = 10 << 20
 _NAMESPACES = ("A/", "C/", "I/", "-/")

@@ -10,7 +10,7 @@ from openzim_mcp.services import browse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.worker.zim import Archive
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.archive.quarantine import asks_index
+from openzim_mcp.library.quarantine import asks_index
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.worker.zim import Archive
 
 _TRIES = 5
 _SAMPLE = 50

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.archive.file import ArchiveFile, Identity, find_problem, identify
 from openzim_mcp.content.text import clean
+from openzim_mcp.zimfile import ArchiveFile, Identity, find_problem, identify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

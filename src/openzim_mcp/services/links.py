@@ -10,8 +10,8 @@ from openzim_mcp.content.hrefs import spellings
 from openzim_mcp.services import articles, paging
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive, Item
     from openzim_mcp.content.document import Document, Link
+    from openzim_mcp.worker.zim import Archive, Item
 
 TOOL = "zim_links"
 # What makes an article related, in mentions: each link counts one, and these count on top.

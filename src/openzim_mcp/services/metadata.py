@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp.archive.channel import OMIT_NONE
+from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.content.text import clean
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.worker.zim import Archive
 
 _SAMPLE = 5
 _ICON_SIZE = 48

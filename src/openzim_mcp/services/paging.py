@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from openzim_mcp import errors
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.worker.zim import Archive
 
 _LONGEST = 16_384
 UUID = 8

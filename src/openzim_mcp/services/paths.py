@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from openzim_mcp import errors
-from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content.text import clean
+from openzim_mcp.library.quarantine import asks_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openzim_mcp.archive.zim import Archive, Item
+    from openzim_mcp.worker.zim import Archive, Item
 
 _CANDIDATES = 5
 _CLOSE = 0.85

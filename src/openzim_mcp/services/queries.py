@@ -15,7 +15,7 @@ from openzim_mcp.services import spelling
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.worker.zim import Archive
 
 _CORRECTED = 4
 

@@ -14,7 +14,7 @@ from openzim_mcp.services import queries
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.worker.zim import Archive
 
 _ARTICLES = 2000
 _HTML = ("text/html", "text/plain", "application/xhtml+xml")

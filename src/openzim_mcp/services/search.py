@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import OMIT_NONE
-from openzim_mcp.archive.quarantine import asks_index
+from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.content.language import is_dense
+from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.services import articles, candidates, filters, paging, passages, paths, queries, scan, snippets, titles
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from openzim_mcp.archive.zim import Archive, Item
     from openzim_mcp.services.filters import Filter
     from openzim_mcp.services.queries import Wanted
+    from openzim_mcp.worker.zim import Archive, Item
 
 TOOL = "zim_search"
 NO_INDEX = "no_xapian_index"

@@ -11,8 +11,8 @@ from openzim_mcp.content.text import clean
 from openzim_mcp.services import articles
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive, Item
     from openzim_mcp.content.document import Block, Document
+    from openzim_mcp.worker.zim import Archive, Item
 
 _LISTED = 100
 

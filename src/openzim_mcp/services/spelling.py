@@ -9,7 +9,7 @@ from openzim_mcp.content.language import fold, is_dense, units
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.worker.zim import Archive
 
 _SHORTEST = 4
 _LONGEST = 24

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp.archive.quarantine import asks_index
 from openzim_mcp.content.language import language_of
+from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.services import candidates, paths, queries, titles
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.zim import Archive
+    from openzim_mcp.worker.zim import Archive
 
 _BY_NAME, _BY_SPELLING, _BY_LIKENESS = 1.0, 0.9, 0.6
 

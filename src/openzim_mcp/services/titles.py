@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import OMIT_NONE
-from openzim_mcp.archive.quarantine import asks_index
+from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.content.language import fold, units
+from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.services import articles, paging, queries, spelling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openzim_mcp.archive.zim import Archive, Named
+    from openzim_mcp.worker.zim import Archive, Named
 
 Match = Literal["exact", "redirect", "prefix", "fuzzy"]
 ORDER: dict[str, int] = {"exact": 0, "redirect": 1, "prefix": 2, "fuzzy": 3}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from openzim_mcp import errors
-from openzim_mcp.archive.file import NotAZim, RawFile, checksum_matches
 from openzim_mcp.shop.network import BEYOND_THE_END, FAULTY, OK, PARTIAL, TOO_MANY, Patience, host, status_words
 from openzim_mcp.shop.part import Note, Part
+from openzim_mcp.zimfile import NotAZim, RawFile, checksum_matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

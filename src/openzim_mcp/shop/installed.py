@@ -6,15 +6,15 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from openzim_mcp.archive.file import NotAZim, RawFile
 from openzim_mcp.shop import addresses
 from openzim_mcp.shop.choosing import newest
+from openzim_mcp.zimfile import NotAZim, RawFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from openzim_mcp.archive.file import ArchiveFile
     from openzim_mcp.shop.catalogue import Catalogue, Entry
+    from openzim_mcp.zimfile import ArchiveFile
 
 State = Literal["installed", "outdated", "absent"]
 

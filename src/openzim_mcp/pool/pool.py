@@ -19,17 +19,17 @@ import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import LARGEST, LENGTH, pack
-from openzim_mcp.archive.file import identify
-from openzim_mcp.archive.quarantine import SCOPE_ATTRIBUTE, Quarantine, Scope
-from openzim_mcp.bucket import TokenBucket
+from openzim_mcp.calls import LARGEST, LENGTH, pack
+from openzim_mcp.library.quarantine import SCOPE_ATTRIBUTE, Quarantine, Scope
+from openzim_mcp.token_bucket import TokenBucket
+from openzim_mcp.zimfile import identify
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from anyio.abc import Process
 
-    from openzim_mcp.archive.file import ArchiveFile
+    from openzim_mcp.zimfile import ArchiveFile
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class _Worker:
     async def start(cls, memory_mib: int, deadline: float) -> _Worker:
         arguments = [str(memory_mib), str(deadline), str(os.getpid())]
         process = await anyio.open_process(
-            [sys.executable, "-P", "-m", "openzim_mcp.archive.worker", *arguments],
+            [sys.executable, "-P", "-m", "openzim_mcp.worker.main", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None,  # the worker closes it once it runs; until then it says why it cannot

@@ -18,9 +18,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import LENGTH, pack
-from openzim_mcp.archive.file import Identity, identify
-from openzim_mcp.archive.zim import Archive
+from openzim_mcp.calls import LENGTH, pack
+from openzim_mcp.worker.zim import Archive
+from openzim_mcp.zimfile import Identity, identify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import to_thread
 
-from openzim_mcp.archive.file import NotAZim, checksum_matches
+from openzim_mcp.zimfile import NotAZim, checksum_matches
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from openzim_mcp.archive.file import ArchiveFile, Identity
-    from openzim_mcp.archive.verdicts import Verdicts
+    from openzim_mcp.library.verdicts import Verdicts
+    from openzim_mcp.zimfile import ArchiveFile, Identity
 
 Listener = Callable[[int, int], Coroutine[Any, Any, None]]
 _LOOK_SECONDS = 0.5

@@ -13,9 +13,9 @@ from libzim.search import Query, Searcher
 from libzim.suggestion import SuggestionSearcher
 
 from openzim_mcp import errors
-from openzim_mcp.archive.channel import OMIT_NONE
-from openzim_mcp.archive.file import RawFile
+from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.content.text import clean
+from openzim_mcp.zimfile import RawFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

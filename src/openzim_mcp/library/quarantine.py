@@ -10,7 +10,7 @@ from openzim_mcp import errors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from openzim_mcp.archive.file import ArchiveFile, Identity
+    from openzim_mcp.zimfile import ArchiveFile, Identity
 
 Scope = Literal["archive", "index"]
 SCOPE_ATTRIBUTE = "quarantine_scope"

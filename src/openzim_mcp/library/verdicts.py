@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_cache_dir
 
-from openzim_mcp.archive.file import NotAZim, RawFile
+from openzim_mcp.zimfile import NotAZim, RawFile
 
 if TYPE_CHECKING:
-    from openzim_mcp.archive.file import ArchiveFile
+    from openzim_mcp.zimfile import ArchiveFile
 
 _BELIEVED_SECONDS = 30 * 24 * 3600
 _MOST = 1000

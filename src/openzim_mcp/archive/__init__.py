@@ -1,1 +1,0 @@
-"""ZIM files: the only importer of libzim, and the processes that it runs in."""

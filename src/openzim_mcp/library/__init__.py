@@ -1,0 +1,1 @@
+"""Which archives there are, and what is known of them."""

@@ -1,0 +1,1 @@
+"""Worker processes, as the server sees them."""
