@@ -22,8 +22,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 from measure import OURS, PEER_VERSION, ZIMS, Server, median, peer_command, report, table
 
-from openzim_mcp import config, server
-from openzim_mcp.content import tokens
+from openzim_mcp import config, server, tokens
 from openzim_mcp.protocol.backend import Backend
 from openzim_mcp.protocol.subscriptions import Subscriptions
 from openzim_mcp.services.changes import Watch

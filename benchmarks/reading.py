@@ -14,8 +14,9 @@ from libzim.reader import Archive as ZimArchive
 from measure import OURS, PEER_VERSION, ZIMS, Server, peer_command, report, table
 from selectolax.lexbor import LexborHTMLParser
 
-from openzim_mcp.content import html, tokens
+from openzim_mcp import tokens
 from openzim_mcp.services import links
+from openzim_mcp.worker.readers.html import reader
 from openzim_mcp.worker.zim import Archive
 
 SIZES = {"up to 10 KB": 10_000, "10 to 100 KB": 100_000, "100 KB to 1 MB": 1_000_000, "over 1 MB": 10**12}
@@ -46,7 +47,7 @@ def every_page(share: int) -> str:
             if number % share and len(raw) < 100_000:
                 continue
             started = time.perf_counter()
-            _ = html.parse(raw, path).body
+            _ = reader.parse(raw, path).body
             name = next(name for name, most in SIZES.items() if len(raw) <= most)
             took[name].append((time.perf_counter() - started) * 1000)
             size[name] += len(raw)
@@ -74,7 +75,7 @@ def against_bare_parse() -> str:
             started = time.perf_counter()
             LexborHTMLParser(raw)
             middle = time.perf_counter()
-            _ = html.parse(raw, path).body
+            _ = reader.parse(raw, path).body
             bare.append(middle - started)
             ours.append(time.perf_counter() - middle)
         ratio = statistics.median(ours) / statistics.median(bare)
@@ -101,7 +102,7 @@ def calls(path: str, section: str) -> dict[str, tuple[str, dict[str, object]]]:
 
 def cpu_per_call(count: int) -> str:
     """Measure the CPU of calls, each on an article that this server process was never asked for before."""
-    every = {path: (len(raw), html.parse(raw, path)) for path, raw in pages(WIKI)}
+    every = {path: (len(raw), reader.parse(raw, path)) for path, raw in pages(WIKI)}
     readable = [path for path, (_, document) in every.items() if len(document.sections) > 2]
     small = [path for path in readable if every[path][0] < 10_000]
     random.Random(3).shuffle(small)
@@ -136,7 +137,7 @@ def links_that_lead_somewhere(most: int) -> str:
         for number, (path, raw) in enumerate(pages(file)):
             if number >= most:
                 break
-            targets = {link.target for link in html.parse(raw, path).links if link.kind == "internal"}
+            targets = {link.target for link in reader.parse(raw, path).links if link.kind == "internal"}
             found = sum(links.resolve(archive, target) is not None for target in targets)
             there += found
             missing += len(targets) - found

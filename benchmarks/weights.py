@@ -15,9 +15,9 @@ from operator import mul
 
 from measure import ROOT, table
 
-from openzim_mcp.content.language import fold
 from openzim_mcp.services import articles, candidates, passages, queries
 from openzim_mcp.services.passages import NEXT, WEIGHTS, Features
+from openzim_mcp.worker.search.language import fold
 from openzim_mcp.worker.zim import Archive
 
 EVAL = ROOT.parent / "shared" / "eval"

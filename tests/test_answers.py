@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.content import tokens
+from openzim_mcp import tokens
 from openzim_mcp.services import answers
 from openzim_mcp.services.answers import by_characters, by_estimate
 from openzim_mcp.worker.zim import Archive

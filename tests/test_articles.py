@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from conftest import write_zim
-from openzim_mcp import errors
-from openzim_mcp.content import tokens
+from openzim_mcp import errors, tokens
 from openzim_mcp.services import articles
 from openzim_mcp.worker.zim import Archive
 

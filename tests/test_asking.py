@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import write_zim
-from openzim_mcp.content import tokens
+from openzim_mcp import tokens
 from wire import Wire
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.content import tokens
-from openzim_mcp.content.language import by_code
+from openzim_mcp import tokens
 from openzim_mcp.services import excerpts
 from openzim_mcp.services.answers import by_characters, by_estimate
+from openzim_mcp.worker.search.language import by_code
 
 
 def passage(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from libzim.reader import Archive
 
-from openzim_mcp.content.document import Document, Link
-from openzim_mcp.content.html import parse
+from openzim_mcp.worker.document import Document, Link
+from openzim_mcp.worker.readers.html.reader import parse
 
 FORMULA = (
     '<span class="mwe-math-element"><span class="mwe-math-mathml-inline" style="display: none;"><math alttext="x">'

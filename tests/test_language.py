@@ -5,8 +5,8 @@ from importlib import resources
 
 import pytest
 
-from openzim_mcp.content import language
-from openzim_mcp.content.language import Word, fold, language_of, units, word_at
+from openzim_mcp.worker.search import language
+from openzim_mcp.worker.search.language import Word, fold, language_of, units, word_at
 
 FILES = sorted((resources.files("openzim_mcp.content") / "stopwords").iterdir(), key=lambda file: file.name)
 

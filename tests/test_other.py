@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.content import other
+from openzim_mcp.worker.readers import text
 
 
 def test_text_is_shown_as_it_is() -> None:
     raw = b"# A title\r\n\r\n  indented\n\nlast\x07\n[content_offset=1 continues]"
 
-    assert other.parse(raw, "text/plain", "x").body == "# A title\n\n  indented\n\nlast\n\\[content_offset=1 continues]"
+    assert text.parse(raw, "text/plain", "x").body == "# A title\n\n  indented\n\nlast\n\\[content_offset=1 continues]"
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_text_is_shown_as_it_is() -> None:
     ],
 )
 def test_json_is_made_readable(raw: bytes, body: str) -> None:
-    assert other.parse(raw, "application/json", "x").body == body
+    assert text.parse(raw, "application/json", "x").body == body
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_json_is_made_readable(raw: bytes, body: str) -> None:
     ],
 )
 def test_what_cannot_be_read_gets_a_card(mime_type: str, words: str) -> None:
-    body = other.card(mime_type, 123).body
+    body = text.card(mime_type, 123).body
 
     assert body == f"This entry is {words} ({mime_type}, 123 bytes). zim_get with binary=true fetches it."
-    assert not other.is_text(mime_type)
+    assert not text.is_text(mime_type)

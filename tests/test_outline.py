@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import time
 
-from openzim_mcp.content.document import Block
-from openzim_mcp.content.outline import Outline
+from openzim_mcp.worker.document import Block
+from openzim_mcp.worker.readers.html.outline import Outline
 
 
 def outline(*headings: tuple[str, int]) -> Outline:

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.content import html
-from openzim_mcp.content.language import language_of
 from openzim_mcp.services import passages, queries
 from openzim_mcp.services.passages import Page
 from openzim_mcp.services.queries import Wanted
+from openzim_mcp.worker.readers.html import reader
+from openzim_mcp.worker.search.language import language_of
 
 BOX = '<table class="infobox"><tr><th>{}</th><td>fish</td></tr></table>'
 
@@ -17,7 +17,7 @@ def wanted(query: str) -> Wanted:
 
 
 def page(path: str, body: str, prior: float = 0.5) -> Page:
-    return Page(path, path, html.parse(f"<h1>{path}</h1>{body}".encode(), path), prior)
+    return Page(path, path, reader.parse(f"<h1>{path}</h1>{body}".encode(), path), prior)
 
 
 def test_a_document_is_split_into_paragraphs_of_one_section() -> None:

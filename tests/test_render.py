@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.content import render
-from openzim_mcp.content.document import Block
-from openzim_mcp.content.html import parse
+from openzim_mcp.worker import render
+from openzim_mcp.worker.document import Block
+from openzim_mcp.worker.readers.html.reader import parse
 
 BLOCKS = [
     Block("paragraph", text, 0) for text in ("First paragraph here.", "Second one. It has two.", "x" * 300, "Last.")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.content.text import clean
+from openzim_mcp.text import clean
 
 
 @pytest.mark.parametrize(

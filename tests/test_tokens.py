@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.content import tokens
+from openzim_mcp import tokens
 
 ENGLISH = "The quick brown fox jumps over the lazy dog. " * 20
 CHINESE = "这是一个关于语言模型的句子。" * 20

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from openzim_mcp.content import tokens
+from openzim_mcp import tokens
 from openzim_mcp.protocol import tools
 from openzim_mcp.services import paging
 from wire import MODERN, Wire, environment, is_alive

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 
-from openzim_mcp.content.text import clean
 from openzim_mcp.http.refusals import Refusal
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Collection

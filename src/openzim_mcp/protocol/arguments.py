@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from openzim_mcp.content.text import clean
 from openzim_mcp.errors import OpenZimMcpValidationError
+from openzim_mcp.text import clean
 
 
 class Arguments(BaseModel):

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 from pydantic import ConfigDict, Field, model_validator
 
-from openzim_mcp import errors
-from openzim_mcp.content import tokens
-from openzim_mcp.content.text import clean
+from openzim_mcp import errors, tokens
 from openzim_mcp.protocol import requests
 from openzim_mcp.protocol.arguments import check_start, parse
 from openzim_mcp.protocol.backend import Markdown, Picture
@@ -20,6 +18,7 @@ from openzim_mcp.protocol.finding import state
 from openzim_mcp.protocol.question import Question, Reply
 from openzim_mcp.protocol.retrieval import BudgetedArguments
 from openzim_mcp.services import intents, metadata, paging, queries
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

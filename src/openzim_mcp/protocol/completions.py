@@ -9,9 +9,9 @@ import mcp_types as types
 from mcp import MCPError
 
 from openzim_mcp import errors
-from openzim_mcp.content.text import clean
 from openzim_mcp.protocol import callers
 from openzim_mcp.services import addresses, browse
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

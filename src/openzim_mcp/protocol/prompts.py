@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp import MCPError
 
-from openzim_mcp.content.text import clean
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp import errors
-from openzim_mcp.content import tokens
-from openzim_mcp.content.text import clean
+from openzim_mcp import errors, tokens
 from openzim_mcp.protocol import finding
 from openzim_mcp.protocol.retrieval import BUDGETS
 from openzim_mcp.services import answers, paging, survey
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

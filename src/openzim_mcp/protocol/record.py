@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 import mcp_types as types
 
-from openzim_mcp.content.text import clean
 from openzim_mcp.logs import FIELDS
 from openzim_mcp.protocol import callers
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext

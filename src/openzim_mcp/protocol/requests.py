@@ -7,15 +7,14 @@ import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp import errors
-from openzim_mcp.content import tokens
-from openzim_mcp.content.language import fold
-from openzim_mcp.content.text import clean
+from openzim_mcp import errors, tokens
 from openzim_mcp.protocol import finding, health
 from openzim_mcp.protocol.backend import Picture
 from openzim_mcp.protocol.question import BUDGET, Question, Reply
 from openzim_mcp.protocol.retrieval import read
 from openzim_mcp.services import answers, articles, browse, intents, links, metadata, sections, survey, titles
+from openzim_mcp.text import clean
+from openzim_mcp.worker.search.language import fold
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

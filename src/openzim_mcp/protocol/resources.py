@@ -12,9 +12,9 @@ import anyio
 import mcp_types as types
 
 from openzim_mcp import errors
-from openzim_mcp.content.text import clean
 from openzim_mcp.protocol import callers, health
 from openzim_mcp.services import addresses, articles, entries, metadata, paging
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,7 +11,6 @@ from mcp import MCPError
 from pydantic import Field, model_validator
 
 from openzim_mcp import errors
-from openzim_mcp.content.text import clean
 from openzim_mcp.protocol import asking, callers, finding, health, retrieval
 from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, check_start, parse, schema
 from openzim_mcp.protocol.asking import QueryArguments
@@ -20,6 +19,7 @@ from openzim_mcp.protocol.border import foreseen
 from openzim_mcp.protocol.finding import SearchArguments
 from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
 from openzim_mcp.services import browse, links, paging, search
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

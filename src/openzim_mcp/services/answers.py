@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp.content import tokens
-from openzim_mcp.content.language import by_code
-from openzim_mcp.content.text import clean
+from openzim_mcp import tokens
 from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.services import excerpts, filters, search
+from openzim_mcp.text import clean
+from openzim_mcp.worker.search.language import by_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

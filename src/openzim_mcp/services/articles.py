@@ -7,16 +7,18 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp import errors
+from openzim_mcp import errors, tokens
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.content import html, other, render, tokens
-from openzim_mcp.content.text import clean
 from openzim_mcp.services import entries, paths
+from openzim_mcp.text import clean
+from openzim_mcp.worker import render
+from openzim_mcp.worker.readers import text as other
+from openzim_mcp.worker.readers.html import reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.content.document import Document
+    from openzim_mcp.worker.document import Document
     from openzim_mcp.worker.zim import Archive, Item
 
 _CACHE_BYTES = 32 << 20
@@ -54,7 +56,7 @@ _documents = _Documents(_CACHE_BYTES)
 
 def _parse(archive: Archive, item: Item) -> Document:
     if item.mime_type in _HTML:
-        return html.parse(archive.read(item.path), item.path)
+        return reader.parse(archive.read(item.path), item.path)
     if other.is_text(item.mime_type):
         return other.parse(archive.read(item.path), item.mime_type, item.title)
     return other.card(item.mime_type, item.size)
@@ -73,7 +75,7 @@ def part_of(archive: Archive, item: Item, probes: Sequence[str]) -> Document:
     low = raw.lower()
     places = (low.find(probe.encode()) for probe in probes)
     start = max(0, next((place for place in places if place >= 0), 0) - _PART // 4)
-    return html.parse(raw[start : start + _PART], item.path)
+    return reader.parse(raw[start : start + _PART], item.path)
 
 
 def page_of(archive: Archive, path: str) -> tuple[Item, Document]:

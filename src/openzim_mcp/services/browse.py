@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
-from openzim_mcp.content.text import clean
 from openzim_mcp.services import paging
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive, Entry

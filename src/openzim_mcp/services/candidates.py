@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openzim_mcp.content.language import fold
 from openzim_mcp.services import titles
+from openzim_mcp.worker.search.language import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

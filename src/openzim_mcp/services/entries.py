@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.content import html, other
-from openzim_mcp.content.text import clean
+from openzim_mcp.text import clean
+from openzim_mcp.worker.readers import text as other
+from openzim_mcp.worker.readers.html import reader
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive, Item
@@ -43,7 +44,7 @@ def native(archive: Archive, spellings: list[str]) -> Native:
     raw = read(archive, item)
     mime_type = item.mime_type or _UNKNOWN_TYPE
     if other.is_text(mime_type) or mime_type == _XHTML:
-        return Native(item.path, item.title, mime_type, item.size, text=html.utf8(raw).decode(errors="replace"))
+        return Native(item.path, item.title, mime_type, item.size, text=reader.utf8(raw).decode(errors="replace"))
     return Native(item.path, item.title, mime_type, item.size, blob=base64.b64encode(raw).decode())
 
 

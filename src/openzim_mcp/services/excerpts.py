@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.content import tokens
-from openzim_mcp.content.language import Language, fold, units
+from openzim_mcp import tokens
+from openzim_mcp.worker.search.language import Language, fold, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.content.text import clean
+from openzim_mcp.text import clean
 from openzim_mcp.zimfile import ArchiveFile, Identity, find_problem, identify
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
-from openzim_mcp.content.hrefs import spellings
 from openzim_mcp.services import articles, paging
+from openzim_mcp.worker.readers.html.links import spellings
 
 if TYPE_CHECKING:
-    from openzim_mcp.content.document import Document, Link
+    from openzim_mcp.worker.document import Document, Link
     from openzim_mcp.worker.zim import Archive, Item
 
 TOOL = "zim_links"

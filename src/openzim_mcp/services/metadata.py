@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.content.text import clean
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive

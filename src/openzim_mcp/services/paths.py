@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from openzim_mcp import errors
-from openzim_mcp.content.text import clean
 from openzim_mcp.library.quarantine import asks_index
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.content.language import Word, fold
 from openzim_mcp.services import queries
+from openzim_mcp.worker.search.language import Word, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openzim_mcp import errors
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.content.language import is_dense
 from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.services import articles, candidates, filters, paging, passages, paths, queries, scan, snippets, titles
+from openzim_mcp.worker.search.language import is_dense
 
 if TYPE_CHECKING:
     from collections.abc import Collection

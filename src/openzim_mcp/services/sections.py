@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from openzim_mcp import errors
-from openzim_mcp.content import render, tokens
-from openzim_mcp.content.text import clean
+from openzim_mcp import errors, tokens
 from openzim_mcp.services import articles
+from openzim_mcp.text import clean
+from openzim_mcp.worker import render
 
 if TYPE_CHECKING:
-    from openzim_mcp.content.document import Block, Document
+    from openzim_mcp.worker.document import Block, Document
     from openzim_mcp.worker.zim import Archive, Item
 
 _LISTED = 100

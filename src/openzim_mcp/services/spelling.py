@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.content.language import fold, is_dense, units
+from openzim_mcp.worker.search.language import fold, is_dense, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp.content.language import language_of
 from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.services import candidates, paths, queries, titles
+from openzim_mcp.worker.search.language import language_of
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive

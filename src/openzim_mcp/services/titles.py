@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from openzim_mcp import errors
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.content.language import fold, units
 from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.services import articles, paging, queries, spelling
+from openzim_mcp.worker.search.language import fold, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from openzim_mcp import errors
-from openzim_mcp.content.text import clean
 from openzim_mcp.shop import addresses, languages, markup
 from openzim_mcp.shop.network import host
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.content.text import clean
 from openzim_mcp.shop import addresses, languages
 from openzim_mcp.shop.network import host
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -19,7 +19,7 @@ import httpcore2
 import httpx2
 
 from openzim_mcp import __version__, errors
-from openzim_mcp.content.text import clean
+from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -14,7 +14,7 @@ from libzim.suggestion import SuggestionSearcher
 
 from openzim_mcp import errors
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.content.text import clean
+from openzim_mcp.text import clean
 from openzim_mcp.zimfile import RawFile
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openzim_mcp.content.document import Block, Section
+from openzim_mcp.worker.document import Block, Section
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from openzim_mcp.content.document import Block, Document, without_sections
-from openzim_mcp.content.text import strip_invisible
+from openzim_mcp.text import strip_invisible
+from openzim_mcp.worker.document import Block, Document, without_sections
 
 _TEXT = ("text/", "application/xml", "application/javascript", "application/x-javascript", "application/rtf")
 _KINDS = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
-    from openzim_mcp.content.document import LinkKind
+    from openzim_mcp.worker.document import LinkKind
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _WEB = frozenset({"http", "https", "ftp", "geo"})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.content.language import fold
+from openzim_mcp.worker.search.language import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from openzim_mcp.content.document import Block
+    from openzim_mcp.worker.document import Block
 
 _LONGEST = 1200
 _PACKED = 500

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.content import tokens
-from openzim_mcp.content.document import BETWEEN, Block
+from openzim_mcp import tokens
+from openzim_mcp.worker.document import BETWEEN, Block
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.content.document import Document
+    from openzim_mcp.worker.document import Document
 
 _ROWS = 12
 _TABLE_CHARACTERS = 1500

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.content.furniture import Trait, traits
+from openzim_mcp.worker.readers.html.boilerplate import Trait, traits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.content.html import Attributes, Walker
+    from openzim_mcp.worker.readers.html.reader import Attributes, Walker
 
 _WIDEST = 50
 _TALLEST = 500

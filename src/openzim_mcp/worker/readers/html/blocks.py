@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from openzim_mcp.content.furniture import is_numbered
-from openzim_mcp.content.text import strip_invisible
+from openzim_mcp.text import strip_invisible
+from openzim_mcp.worker.readers.html.boilerplate import is_numbered
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.content.document import Block
-    from openzim_mcp.content.html import Attributes, Handler, Walker
+    from openzim_mcp.worker.document import Block
+    from openzim_mcp.worker.readers.html.reader import Attributes, Handler, Walker
 
 _BLOCKS = (
     "p div section article main header aside address center details summary form fieldset figcaption dt dd li "

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from openzim_mcp.content import blocks, inline, tables
-from openzim_mcp.content.document import Block, Document, Link, without_sections
-from openzim_mcp.content.furniture import SKIPPED_IDS, SKIPPED_TAGS, Trait, hides, is_numbered, traits
-from openzim_mcp.content.hrefs import Resolver
-from openzim_mcp.content.outline import Outline
-from openzim_mcp.content.text import LINE, escape_structure, strip_invisible, visible_line
+from openzim_mcp.text import LINE, escape_structure, strip_invisible, visible_line
+from openzim_mcp.worker.document import Block, Document, Link, without_sections
+from openzim_mcp.worker.readers.html import blocks, inline, tables
+from openzim_mcp.worker.readers.html.boilerplate import SKIPPED_IDS, SKIPPED_TAGS, Trait, hides, is_numbered, traits
+from openzim_mcp.worker.readers.html.links import Resolver
+from openzim_mcp.worker.readers.html.outline import Outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.content.document import BlockKind, LinkKind
+    from openzim_mcp.worker.document import BlockKind, LinkKind
 
     Attributes = dict[str, str | None]
     Handler = Callable[["Walker", LexborNode, Attributes], None]

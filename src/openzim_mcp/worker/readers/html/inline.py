@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from openzim_mcp.content.blocks import preformatted
-from openzim_mcp.content.text import LINE, strip_invisible, visible_line
+from openzim_mcp.text import LINE, strip_invisible, visible_line
+from openzim_mcp.worker.readers.html.blocks import preformatted
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.content.html import Attributes, Handler, Walker
+    from openzim_mcp.worker.readers.html.reader import Attributes, Handler, Walker
 
 _RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")  # noqa: RUF001
 _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")  # noqa: RUF001

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from openzim_mcp.content.passages import Passage, split
+from openzim_mcp.worker.passages import Passage, split
 
 BlockKind = Literal[
     "paragraph", "heading", "list", "table", "code", "quote", "definition", "figure", "hatnote", "facts", "lines"

@@ -1,1 +1,0 @@
-"""Pure text work: no archive, no I/O."""

@@ -1,0 +1,1 @@
+"""Readers by MIME type: bytes to Document."""

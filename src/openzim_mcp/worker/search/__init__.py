@@ -1,0 +1,1 @@
+"""Search: words, candidates, ranking, passages."""
