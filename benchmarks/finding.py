@@ -28,7 +28,7 @@ from libzim.writer import Creator, Hint, Item, StringProvider
 from measure import OURS, PEER_VERSION, ROOT, ZIMS, Server, peer_command, report, table
 from reading import pages
 
-from openzim_mcp.services import titles
+from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.language import language_of
 from openzim_mcp.worker.zim import Archive
 

@@ -15,8 +15,8 @@ from measure import OURS, PEER_VERSION, ZIMS, Server, peer_command, report, tabl
 from selectolax.lexbor import LexborHTMLParser
 
 from openzim_mcp import tokens
-from openzim_mcp.services import links
 from openzim_mcp.worker.readers.html import reader
+from openzim_mcp.worker.reading import links
 from openzim_mcp.worker.zim import Archive
 
 SIZES = {"up to 10 KB": 10_000, "10 to 100 KB": 100_000, "100 KB to 1 MB": 1_000_000, "over 1 MB": 10**12}

@@ -15,9 +15,10 @@ from operator import mul
 
 from measure import ROOT, table
 
-from openzim_mcp.services import articles, candidates, passages, queries
-from openzim_mcp.services.passages import NEXT, WEIGHTS, Features
+from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.search import candidates, query, ranking
 from openzim_mcp.worker.search.language import fold
+from openzim_mcp.worker.search.ranking import NEXT, WEIGHTS, Features
 from openzim_mcp.worker.zim import Archive
 
 EVAL = ROOT.parent / "shared" / "eval"
@@ -64,15 +65,15 @@ class Asked:
 
 def collect(archive: Archive, row: dict[str, object]) -> Asked:
     """Read the candidates of a question and rank their passages."""
-    wanted = queries.read(archive, queries.text_of(str(row["q"])))
+    wanted = query.read(archive, query.text_of(str(row["q"])))
     pages = []
     for path, score in candidates.find(archive, wanted).scored[:READ]:
         item = archive.find(path)
         assert item
         prior = min(1.0, score / (PRIOR * wanted.total))
-        pages.append(passages.Page(item.path, item.title, articles.document_of(archive, item), prior))
+        pages.append(ranking.Page(item.path, item.title, article.document_of(archive, item), prior))
     answers = [fold(str(answer)) for answer in row["answers"]]  # type: ignore[attr-defined]
-    ranked = sorted(passages.rank(pages, wanted), key=lambda found: found.page.path)
+    ranked = sorted(ranking.rank(pages, wanted), key=lambda found: found.page.path)
     held = {
         path: [(found.features, any(answer in found.passage.folded for answer in answers)) for found in group]
         for path, group in groupby(ranked, key=lambda found: found.page.path)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.services import addresses
-from openzim_mcp.services.addresses import Address
+from openzim_mcp import uris
+from openzim_mcp.uris import Address
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ from openzim_mcp.services.addresses import Address
     ],
 )
 def test_what_a_uri_names(uri: str, address: Address | None) -> None:
-    assert addresses.parse(uri) == address
+    assert uris.parse(uri) == address
 
 
 def test_names_and_paths_are_tried_unescaped_first_then_as_written() -> None:
-    address = addresses.parse("zim://a%20b/entry/100%25")
+    address = uris.parse("zim://a%20b/entry/100%25")
 
     assert address is not None
     assert address.names == ["a b", "a%20b"]
@@ -41,8 +41,8 @@ def test_names_and_paths_are_tried_unescaped_first_then_as_written() -> None:
 
 @pytest.mark.parametrize("name", ["wiki_en_2026-01", "a b", "x@y~2", "50%", "Zürich", "a:b", "what?#", "files", "it's"])
 def test_the_address_of_an_archive_leads_back_to_it(name: str) -> None:
-    uri = addresses.of_archive(name)
-    address = addresses.parse(uri)
+    uri = uris.of_archive(name)
+    address = uris.parse(uri)
 
     assert uri.isascii()
     assert " " not in uri
@@ -61,8 +61,8 @@ def test_the_address_of_an_archive_leads_back_to_it(name: str) -> None:
     ],
 )
 def test_spellings_of_one_address_have_one_key(uri: str, other: str) -> None:
-    assert addresses.key(uri) == addresses.key(other)
+    assert uris.key(uri) == uris.key(other)
 
 
 def test_the_list_and_an_archive_of_its_name_have_different_keys() -> None:
-    assert addresses.key("zim://files") != addresses.key("zim://files.zim")
+    assert uris.key("zim://files") != uris.key("zim://files.zim")

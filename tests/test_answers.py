@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from openzim_mcp import tokens
-from openzim_mcp.services import answers
-from openzim_mcp.services.answers import by_characters, by_estimate
+from openzim_mcp.worker.search import answer as answers
+from openzim_mcp.worker.search.answer import by_characters, by_estimate
 from openzim_mcp.worker.zim import Archive
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors, tokens
-from openzim_mcp.services import articles
+from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.zim import Archive
 
 ROWS = "".join(f"<tr><td>{n}</td><td>{n * n}</td></tr>" for n in range(30))
@@ -35,7 +35,7 @@ def biology(tmp_path_factory: pytest.TempPathFactory) -> Archive:
 
 def page(archive: Archive, path: str, offset: int = 0, length: int = 10_000, **rest: Any) -> str:
     options: dict[str, Any] = {"requested": path, "budget": None, "compact": False} | rest
-    return articles.article(archive, path, offset=offset, length=length, **options).markdown
+    return article.article(archive, path, offset=offset, length=length, **options).markdown
 
 
 def test_an_article_has_its_header_and_its_text(biology: Archive) -> None:
@@ -92,7 +92,7 @@ def test_text_of_other_kinds_is_shown_too(biology: Archive) -> None:
 
 
 def test_the_summary_is_the_lead_with_key_facts_beside_it(biology: Archive) -> None:
-    found = articles.summary(biology, "Biology")
+    found = article.summary(biology, "Biology")
 
     assert found.summary == "**Biology** is the study of life.\n\nIt is old."
     assert found.facts == {"Field": "Life"}
@@ -100,12 +100,12 @@ def test_the_summary_is_the_lead_with_key_facts_beside_it(biology: Archive) -> N
 
 
 def test_the_summary_of_a_disambiguation_lists_the_meanings(biology: Archive) -> None:
-    assert articles.summary(biology, "Mercury").meanings == ["Mercury (planet)", "Mercury (god)"]
+    assert article.summary(biology, "Mercury").meanings == ["Mercury (planet)", "Mercury (god)"]
 
 
 def test_the_contents_are_a_tree_and_the_structure_a_list(biology: Archive) -> None:
-    tree = articles.contents(biology, "Biology")["toc"]
-    headings = articles.structure(biology, "Biology")["headings"]
+    tree = article.contents(biology, "Biology")["toc"]
+    headings = article.structure(biology, "Biology")["headings"]
 
     assert tree == [
         {
@@ -120,7 +120,7 @@ def test_the_contents_are_a_tree_and_the_structure_a_list(biology: Archive) -> N
 
 
 def test_bytes_come_in_base64(biology: Archive) -> None:
-    found = articles.binary(biology, "pic.png")
+    found = article.binary(biology, "pic.png")
 
     assert base64.b64decode(found["data"]) == b"not a picture"
     assert (found["mime_type"], found["size"], found["encoding"]) == ("image/png", 13, "base64")
@@ -135,13 +135,13 @@ def test_an_entry_over_the_cap_is_refused_with_its_size(zims: Path) -> None:
     )
 
     with pytest.raises(errors.EntryTooLarge) as caught:
-        articles.binary(archive, large)
+        article.binary(archive, large)
 
     assert caught.value.details == {"size": 12 << 20, "cap": 10 << 20}
 
 
 def test_documents_are_kept_by_their_bytes(biology: Archive) -> None:
-    kept = articles._Documents(room=1)
+    kept = article._Documents(room=1)
     first, second = biology.find("Biology"), biology.find("Mercury")
     assert first
     assert second
@@ -160,7 +160,7 @@ def test_of_a_huge_page_the_part_with_the_word_is_read(tmp_path: Path) -> None:
     item = archive.find("Chronicle")
     assert item is not None
 
-    document = articles.part_of(archive, item, ["volcano", "lighthouse"])
+    document = article.part_of(archive, item, ["volcano", "lighthouse"])
 
     assert "The lighthouse fell." in document.body
     assert len(document.body) < 200_000

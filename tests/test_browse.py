@@ -7,7 +7,7 @@ from libzim.writer import Creator
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.services import browse
+from openzim_mcp.worker.archive import browse
 from openzim_mcp.worker.zim import Archive
 
 

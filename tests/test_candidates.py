@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from openzim_mcp.services import candidates, queries
+from openzim_mcp.worker.search import candidates
+from openzim_mcp.worker.search import query as queries
 from openzim_mcp.worker.zim import Archive
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.services.changes import Changes, Watch
-from openzim_mcp.services.library import Library
+from openzim_mcp.library.changes import Changes, Watch
+from openzim_mcp.library.scan import Library
 
 NOTHING = Changes()
 

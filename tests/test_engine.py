@@ -16,8 +16,8 @@ import pytest
 from conftest import archive_file
 from openzim_mcp import errors
 from openzim_mcp.pool.pool import Engine
-from openzim_mcp.services import browse, health, metadata
 from openzim_mcp.token_bucket import TokenBucket
+from openzim_mcp.worker.archive import browse, health, metadata
 from openzim_mcp.zimfile import ArchiveFile
 from wire import children, is_alive
 

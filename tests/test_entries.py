@@ -5,13 +5,13 @@ import base64
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.services import entries
+from openzim_mcp.worker.reading import entry
 from openzim_mcp.worker.zim import Archive
 
 
 def test_text_is_text_and_the_rest_is_bytes(towns: Archive) -> None:
-    page = entries.native(towns, ["Ravenport"])
-    picture = entries.native(towns, ["maps/ravenport.png"])
+    page = entry.native(towns, ["Ravenport"])
+    picture = entry.native(towns, ["maps/ravenport.png"])
 
     assert (page.mime_type, page.blob) == ("text/html", None)
     assert page.text is not None
@@ -22,13 +22,13 @@ def test_text_is_text_and_the_rest_is_bytes(towns: Archive) -> None:
 
 @pytest.mark.parametrize("spelling", ["Port", "A/Ravenport", "C/Ravenport", "C/Port"])
 def test_redirects_are_followed_and_namespaces_forgiven(towns: Archive, spelling: str) -> None:
-    assert entries.native(towns, [spelling]).path == "Ravenport"
+    assert entry.native(towns, [spelling]).path == "Ravenport"
 
 
 def test_the_first_spelling_that_there_is_counts(towns: Archive) -> None:
-    assert entries.native(towns, ["nothing", "Alderwick", "Ravenport"]).path == "Alderwick"
+    assert entry.native(towns, ["nothing", "Alderwick", "Ravenport"]).path == "Alderwick"
 
 
 def test_a_title_or_a_slip_is_not_a_path(towns: Archive) -> None:
     with pytest.raises(errors.EntryNotFound, match="has no entry 'ravenport'"):
-        entries.native(towns, ["ravenport"])
+        entry.native(towns, ["ravenport"])

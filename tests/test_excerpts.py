@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from openzim_mcp import tokens
-from openzim_mcp.services import excerpts
-from openzim_mcp.services.answers import by_characters, by_estimate
+from openzim_mcp.app.query import excerpts
+from openzim_mcp.worker.search.answer import by_characters, by_estimate
 from openzim_mcp.worker.search.language import by_code
 
 

@@ -6,7 +6,7 @@ import handbook
 from libzim.reader import Archive
 from libzim.search import Query, Searcher
 
-from openzim_mcp.services import library
+from openzim_mcp.library import scan
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -33,7 +33,7 @@ def test_it_is_a_sound_archive_with_every_page_and_an_index(tmp_path: Path) -> N
 
 
 def test_it_ships_with_the_package_and_is_small() -> None:
-    shipped = Path(library.handbook())
+    shipped = Path(scan.handbook())
 
     assert Archive(shipped).has_entry_by_path("index")
     assert shipped.stat().st_size < 300_000

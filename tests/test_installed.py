@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.services.library import Library
+from openzim_mcp.library.scan import Library
 from openzim_mcp.shop import installed
 from openzim_mcp.shop.catalogue import Catalogue
 from openzim_mcp.zimfile import RawFile

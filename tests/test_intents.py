@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.services import intents, phrases, titles
+from openzim_mcp.app.query import intents
+from openzim_mcp.worker.search import titles
 
 QUERIES = Path(__file__).parent / "data" / "queries.jsonl"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.services.library import Library, Refusal
+from openzim_mcp.library.scan import Library, Refusal
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.services import links
+from openzim_mcp.worker.reading import links
 from openzim_mcp.worker.zim import Archive
 
 PAGES = {

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from conftest import write_zim
-from openzim_mcp.services import metadata
-from openzim_mcp.services.metadata import Namespace
+from openzim_mcp.worker.archive import metadata
+from openzim_mcp.worker.archive.metadata import Namespace
 from openzim_mcp.worker.zim import Archive
 
 

@@ -4,14 +4,13 @@ import base64
 
 import pytest
 
-from openzim_mcp import errors
-from openzim_mcp.services import paging
+from openzim_mcp import cursors, errors
 
 
 def test_a_cursor_carries_the_whole_request() -> None:
-    cursor = paging.encode("zim_browse", "some-uuid", 200, {"namespace": "C", "archive": "Zürich"})
+    cursor = cursors.encode("zim_browse", "some-uuid", 200, {"namespace": "C", "archive": "Zürich"})
 
-    assert paging.decode(cursor, "zim_browse") == ("some-uui", 200, {"namespace": "C", "archive": "Zürich"})
+    assert cursors.decode(cursor, "zim_browse") == ("some-uui", 200, {"namespace": "C", "archive": "Zürich"})
 
 
 @pytest.mark.parametrize(
@@ -28,11 +27,11 @@ def test_a_cursor_carries_the_whole_request() -> None:
 )
 def test_what_is_no_cursor_is_refused_with_a_hint(cursor: str) -> None:
     with pytest.raises(errors.CursorRefused) as caught:
-        paging.decode(cursor, "zim_browse")
+        cursors.decode(cursor, "zim_browse")
 
     assert caught.value.hint
 
 
 def test_a_cursor_of_another_tool_is_refused() -> None:
     with pytest.raises(errors.CursorRefused, match="comes from zim_search"):
-        paging.decode(paging.encode("zim_search", "u", 0, {}), "zim_browse")
+        cursors.decode(cursors.encode("zim_search", "u", 0, {}), "zim_browse")

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.services import passages, queries
-from openzim_mcp.services.passages import Page
-from openzim_mcp.services.queries import Wanted
 from openzim_mcp.worker.readers.html import reader
+from openzim_mcp.worker.search import query as queries
+from openzim_mcp.worker.search import ranking
 from openzim_mcp.worker.search.language import language_of
+from openzim_mcp.worker.search.query import Wanted
+from openzim_mcp.worker.search.ranking import Page
 
 BOX = '<table class="infobox"><tr><th>{}</th><td>fish</td></tr></table>'
 
@@ -48,9 +49,7 @@ TOWN = (
 
 
 def test_the_passage_with_the_most_of_the_query_comes_first() -> None:
-    best = passages.rank(
-        [page("Ravenport", TOWN), page("Alderwick", "<p>A hill.</p>")], wanted("who founded Ravenport")
-    )
+    best = ranking.rank([page("Ravenport", TOWN), page("Alderwick", "<p>A hill.</p>")], wanted("who founded Ravenport"))
 
     assert best[0].passage.text == "It was founded in 1743 by a shipwright."
     assert best[0].page.path == "Ravenport"
@@ -70,7 +69,7 @@ def test_the_passage_with_the_most_of_the_query_comes_first() -> None:
     ],
 )
 def test_each_feature_tells_better_from_worse(feature: str, better: str, worse: str, query: str) -> None:
-    ranked = {found.page.path: found for found in passages.rank([page("a", better), page("b", worse)], wanted(query))}
+    ranked = {found.page.path: found for found in ranking.rank([page("a", better), page("b", worse)], wanted(query))}
 
     assert getattr(ranked["a"].features, feature) > getattr(ranked["b"].features, feature)
     assert ranked["a"].score > ranked["b"].score
@@ -79,7 +78,7 @@ def test_each_feature_tells_better_from_worse(feature: str, better: str, worse: 
 def test_an_article_is_worth_its_best_passage_and_some_of_the_next() -> None:
     pages = [page("one", "<p>fish</p>"), page("many", "<p>fish</p><h2>a</h2><p>fish</p><h2>b</h2><p>fish</p>")]
 
-    articles = passages.best_of_each(passages.rank(pages, wanted("fish")))
+    articles = ranking.best_of_each(ranking.rank(pages, wanted("fish")))
 
     assert [best.page.path for best, _ in articles] == ["many", "one"]
 
@@ -87,10 +86,10 @@ def test_an_article_is_worth_its_best_passage_and_some_of_the_next() -> None:
 def test_every_article_has_a_passage_whatever_the_others_have() -> None:
     crowd = "".join(f"<h2>{n}</h2><p>red fish {n}</p>" for n in range(300))
 
-    ranked = passages.rank([page("crowd", crowd), page("lonely", "<p>a fish</p>")], wanted("red fish"))
+    ranked = ranking.rank([page("crowd", crowd), page("lonely", "<p>a fish</p>")], wanted("red fish"))
 
     assert {found.page.path for found in ranked} == {"crowd", "lonely"}
 
 
 def test_a_page_without_text_has_no_passage() -> None:
-    assert passages.rank([page("x", "")], wanted("fish")) == []
+    assert ranking.rank([page("x", "")], wanted("fish")) == []

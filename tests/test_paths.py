@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.services import paths
+from openzim_mcp.worker.reading import resolve
 from openzim_mcp.worker.zim import Archive
 
 
@@ -45,7 +45,7 @@ from openzim_mcp.worker.zim import Archive
     ],
 )
 def test_an_entry_is_found_however_it_is_written(zims: Path, archive: str, requested: str, path: str) -> None:
-    found = paths.locate(Archive("a", [str(zims / f"{archive}.zim")]), requested)
+    found = resolve.locate(Archive("a", [str(zims / f"{archive}.zim")]), requested)
 
     assert found is not None
     assert found.path == path
@@ -61,11 +61,11 @@ def test_an_entry_is_found_however_it_is_written(zims: Path, archive: str, reque
     ],
 )
 def test_a_typo_finds_the_closest_title(zims: Path, archive: str, requested: str, path: str) -> None:
-    assert paths.guess(Archive("a", [str(zims / f"{archive}.zim")]), requested).path == path
+    assert resolve.guess(Archive("a", [str(zims / f"{archive}.zim")]), requested).path == path
 
 
 def test_a_miss_names_the_nearest_titles(zims: Path) -> None:
-    found = paths.guess(Archive("a", [str(zims / "built/wiki_real_pub.zim")]), "Hermitian operators in physics")
+    found = resolve.guess(Archive("a", [str(zims / "built/wiki_real_pub.zim")]), "Hermitian operators in physics")
 
     assert found.path is None
     assert "Hermitian matrix" in found.did_you_mean
@@ -75,8 +75,8 @@ def test_an_archive_without_any_index_is_searched_by_look_ups(zims: Path) -> Non
     archive = Archive("a", [str(zims / "built/noindex.zim")])
     first = archive.entry_at(5)
 
-    assert paths.locate(archive, first.title) is not None
-    assert paths.guess(archive, "zzzzzz").path is None
+    assert resolve.locate(archive, first.title) is not None
+    assert resolve.guess(archive, "zzzzzz").path is None
 
 
 @pytest.mark.parametrize("requested", ["redirects/long00", "redirects/long10"])
@@ -84,7 +84,7 @@ def test_a_long_chain_of_redirects_is_an_error_that_says_so(zims: Path, requeste
     archive = Archive("nasty", [str(zims / "built/nasty_pub.zim")])
 
     with pytest.raises(errors.RedirectLoop, match="in a circle, or more than 10 times"):
-        paths.locate(archive, requested)
+        resolve.locate(archive, requested)
 
 
 def test_a_circle_of_redirects_is_an_error_that_says_so(zims: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_circle_of_redirects_is_an_error_that_says_so(zims: Path) -> None:
 
     for path in broken:
         with pytest.raises(errors.RedirectLoop):
-            paths.locate(archive, path)
+            resolve.locate(archive, path)
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_a_circle_of_redirects_is_an_error_that_says_so(zims: Path) -> None:
 )
 def test_odd_requests_find_nothing_and_break_nothing(towns: Archive, requested: str) -> None:
     with pytest.raises(errors.EntryNotFound):
-        paths.require(towns, requested)
+        resolve.require(towns, requested)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.services import queries
-from openzim_mcp.services.queries import Term
+from openzim_mcp.worker.search import query as queries
+from openzim_mcp.worker.search.query import Term
 from openzim_mcp.worker.zim import Archive
 
 

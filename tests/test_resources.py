@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from conftest import write_zim
-from openzim_mcp.services import paging
+from openzim_mcp import cursors
 from wire import HANDSHAKE_REVISIONS, MODERN, REVISIONS, Wire, environment
 
 Open = Callable[..., Wire]
@@ -125,7 +125,7 @@ def test_a_long_list_comes_in_pages_that_hold_everything_once(open_server: Open,
     assert uris == ["zim://files", *(f"zim://a{number:03}" for number in range(205))]
 
 
-@pytest.mark.parametrize("cursor", ["nonsense", paging.encode("zim_browse", "u", 1, {})])
+@pytest.mark.parametrize("cursor", ["nonsense", cursors.encode("zim_browse", "u", 1, {})])
 def test_a_foreign_cursor_is_refused(server: Wire, cursor: str) -> None:
     error = server.refused("resources/list", {"cursor": cursor})
 

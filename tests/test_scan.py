@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openzim_mcp.services import scan
+from openzim_mcp.worker.search import scan
 from openzim_mcp.worker.search.language import language_of
 from openzim_mcp.worker.zim import Archive
 

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.services import search
+from openzim_mcp.worker.search import fulltext as search
 from openzim_mcp.worker.zim import Archive
 
 NOTES = dict.fromkeys(("corrected", "relaxed", "reason", "hint"))

@@ -6,7 +6,7 @@ import pytest
 
 from conftest import write_zim
 from openzim_mcp import errors
-from openzim_mcp.services import sections
+from openzim_mcp.worker.reading import section
 from openzim_mcp.worker.zim import Archive
 
 ROWS = "".join(f"<tr><td>{n}</td><td>{n * n}</td></tr>" for n in range(30))
@@ -27,7 +27,7 @@ def biology(tmp_path_factory: pytest.TempPathFactory) -> Archive:
 
 @pytest.mark.parametrize("name", ["History", "history", "#History", "1", " History "])
 def test_a_section_is_found_by_id_heading_or_number(biology: Archive, name: str) -> None:
-    found = sections.section(biology, "Biology", name, 1000)
+    found = section.section(biology, "Biology", name, 1000)
 
     assert found["content"] == "## History\n\nIt began long ago.\n\n### Antiquity\n\nAristotle wrote."
     assert found["section"] == {"id": "History", "title": "History", "level": 2}
@@ -40,18 +40,18 @@ def test_a_section_is_found_by_id_heading_or_number(biology: Archive, name: str)
 
 
 def test_a_section_is_clipped_and_says_so(biology: Archive) -> None:
-    found = sections.section(biology, "Biology", "Evolution", 12)
+    found = section.section(biology, "Biology", "Evolution", 12)
 
     assert (found["content"], found["truncated"], found["characters"]) == ("## Evolution", True, 119)
 
 
 def test_a_subsection_knows_its_parent(biology: Archive) -> None:
-    assert sections.section(biology, "Biology", "1.1", 100)["parent"] == {"id": "History", "title": "History"}
+    assert section.section(biology, "Biology", "1.1", 100)["parent"] == {"id": "History", "title": "History"}
 
 
 def test_a_section_shows_its_tables_on_demand(biology: Archive) -> None:
-    folded = sections.section(biology, "Biology", "Evolution", 5000)["content"]
-    full = sections.section(biology, "Biology", "Evolution", 5000, compact=False)["content"]
+    folded = section.section(biology, "Biology", "Evolution", 5000)["content"]
+    full = section.section(biology, "Biology", "Evolution", 5000, compact=False)["content"]
 
     assert "| 29 | 841 |" not in folded
     assert "| 29 | 841 |" in full
@@ -59,14 +59,14 @@ def test_a_section_shows_its_tables_on_demand(biology: Archive) -> None:
 
 def test_an_unknown_section_lists_those_that_there_are(biology: Archive) -> None:
     with pytest.raises(errors.SectionNotFound) as caught:
-        sections.section(biology, "Biology", "Histroy", 100)
+        section.section(biology, "Biology", "Histroy", 100)
 
     assert caught.value.hint == "Did you mean 'History'?"
     assert [s["id"] for s in caught.value.details["available_sections"]] == ["History", "Antiquity", "Evolution"]
 
 
 def test_the_lead_is_a_section_too(biology: Archive) -> None:
-    found = sections.section(biology, "Biology", "lead", 1000)
+    found = section.section(biology, "Biology", "lead", 1000)
 
     assert found["content"] == "**Biology** is the study of life.\n\nIt is old."
     assert (found["previous"], found["next"], found["children"]) == (None, None, [])
@@ -75,7 +75,7 @@ def test_the_lead_is_a_section_too(biology: Archive) -> None:
 def test_a_definition_is_found_by_its_anchor(zims: Path) -> None:
     archive = Archive("python", [str(zims / "built/devdocs_python.zim")])
 
-    found = sections.section(archive, "library/json.html", "json.dumps", 2000)
+    found = section.section(archive, "library/json.html", "json.dumps", 2000)
 
     assert found["content"].startswith("`json.dumps(obj, *, skipkeys=False,")
     assert "Serialize *obj* to a JSON formatted" in found["content"]

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.services import queries
-from openzim_mcp.services.queries import Wanted
-from openzim_mcp.services.snippets import snippet
+from openzim_mcp.worker.search import query as queries
 from openzim_mcp.worker.search.language import language_of
+from openzim_mcp.worker.search.query import Wanted
+from openzim_mcp.worker.search.snippets import snippet
 
 
 def wanted(query: str, codes: str = "eng") -> Wanted:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.services import spelling
+from openzim_mcp.worker.search import spelling
 from openzim_mcp.worker.zim import Archive
 
 

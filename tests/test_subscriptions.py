@@ -20,8 +20,8 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
 from conftest import write_zim
+from openzim_mcp.library.changes import Changes
 from openzim_mcp.protocol.subscriptions import Subscriptions
-from openzim_mcp.services.changes import Changes
 from wire import HANDSHAKE_REVISIONS, MODERN, Wire, environment
 
 Open = Callable[..., Wire]

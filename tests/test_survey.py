@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from openzim_mcp.services import survey
+from openzim_mcp.worker.search import survey
 from openzim_mcp.worker.zim import Archive
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from conftest import write_zim
-from openzim_mcp.services import titles
-from openzim_mcp.services.titles import Suggestion, Title
+from openzim_mcp.worker.search import titles
+from openzim_mcp.worker.search.titles import Suggestion, Title
 from openzim_mcp.worker.zim import Archive
 
 

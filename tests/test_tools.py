@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from openzim_mcp import tokens
+from openzim_mcp import cursors, tokens
 from openzim_mcp.protocol import tools
-from openzim_mcp.services import paging
 from wire import MODERN, Wire, environment, is_alive
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "tools.json"
@@ -137,7 +136,7 @@ def test_a_cursor_alone_resumes_even_among_several_archives(open_server: Open, z
 
 
 def test_a_forged_cursor_is_checked_like_any_other_request(server: Wire) -> None:
-    forged = paging.encode("zim_browse", "u", 0, {"namespace": "C", "limit": 10**9, "zim_file_path": ["x"]})
+    forged = cursors.encode("zim_browse", "u", 0, {"namespace": "C", "limit": 10**9, "zim_file_path": ["x"]})
 
     answer = server.call("zim_browse", cursor=forged)
 

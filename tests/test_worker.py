@@ -96,7 +96,7 @@ def test_a_worker_without_a_server_ends_a_call_that_hangs_in_libzim(tmp_path: Pa
     """A pipe that nobody writes to makes libzim wait for ever, with Python's lock held."""
     os.mkfifo(tmp_path / "hang.zim")
     request = {
-        "function": "openzim_mcp.services.metadata:describe",
+        "function": "openzim_mcp.worker.archive.metadata:describe",
         "archive": {"name": "hang", "parts": [str(tmp_path / "hang.zim")]},
         "arguments": {},
     }

@@ -59,10 +59,10 @@ def command(
 async def _whole(backend: Backend, zim_file_path: str | None, entry_path: str) -> dict[str, Any]:
     """Return an article from its start to its end."""
     from openzim_mcp.protocol import retrieval  # noqa: PLC0415
-    from openzim_mcp.services import articles  # noqa: PLC0415
+    from openzim_mcp.worker.reading import article  # noqa: PLC0415
 
     file = await backend.find(zim_file_path)
-    found = await retrieval.read(backend, file, entry_path, articles.entry, length=_WHOLE)
+    found = await retrieval.read(backend, file, entry_path, article.entry, length=_WHOLE)
     return {"archive": file.shown, "path": found.pop("actual_path")} | found
 
 

@@ -49,8 +49,8 @@ async def _with_backend(
     settings: Settings, work: Callable[[Backend], Awaitable[_Result]]
 ) -> _Result | errors.OpenZimMcpError:
     """Return the result or the error; raised from here, it would arrive inside groups of errors."""
+    from openzim_mcp.library.scan import Library, handbook  # noqa: PLC0415
     from openzim_mcp.protocol.backend import Backend  # noqa: PLC0415
-    from openzim_mcp.services.library import Library, handbook  # noqa: PLC0415
 
     library = Library(settings.allowed_directories or [handbook()])
     async with Backend.running(settings, library, settings.worker.count or _WORKERS) as backend:

@@ -59,7 +59,7 @@ def _ago(seconds: float) -> str:
 
 def archives(where: Sequence[str]) -> tuple[ArchiveFile, ...]:
     """Return the archives that are here; none where no directory is known."""
-    from openzim_mcp.services.library import Library  # noqa: PLC0415
+    from openzim_mcp.library.scan import Library  # noqa: PLC0415
 
     return Library(session.settings_for(where).allowed_directories).scan().archives
 

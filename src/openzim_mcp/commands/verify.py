@@ -55,7 +55,7 @@ def _full(name: str) -> str:
 
 async def _verify(backend: Backend, archive: ArchiveFile, bars: Bars) -> dict[str, Any]:
     from openzim_mcp.protocol import health as protocol_health  # noqa: PLC0415
-    from openzim_mcp.services import health  # noqa: PLC0415
+    from openzim_mcp.worker.archive import health  # noqa: PLC0415
 
     update = bars.add(archive.name, archive.size)
 

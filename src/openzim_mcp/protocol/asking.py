@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 import anyio
 from pydantic import ConfigDict, Field, model_validator
 
-from openzim_mcp import errors, tokens
+from openzim_mcp import cursors, errors, tokens
+from openzim_mcp.app.query import intents
 from openzim_mcp.protocol import requests
 from openzim_mcp.protocol.arguments import check_start, parse
 from openzim_mcp.protocol.backend import Markdown, Picture
 from openzim_mcp.protocol.finding import state
 from openzim_mcp.protocol.question import Question, Reply
 from openzim_mcp.protocol.retrieval import BudgetedArguments
-from openzim_mcp.services import intents, metadata, paging, queries
 from openzim_mcp.text import clean
+from openzim_mcp.worker.archive import metadata
+from openzim_mcp.worker.search import query as queries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,13 +113,13 @@ def _continued(given: QueryArguments, now: str) -> QueryArguments:
     """Return the call that a cursor continues, or the call itself."""
     if not given.cursor:
         return given
-    made_for, start, request = paging.decode(given.cursor, TOOL)
-    paging.require_same(made_for, now, "archives")
+    made_for, start, request = cursors.decode(given.cursor, TOOL)
+    cursors.require_same(made_for, now, "archives")
     said = given.model_dump(exclude_unset=True, exclude={"cursor"})
     if next(iter(intents.readings(given.query))).intent == "next":
         del said["query"]
     for name in said.keys() & {"query", "zim_file_path"}:
-        paging.require_same(request.get(name), said[name], name)
+        cursors.require_same(request.get(name), said[name], name)
     return parse(QueryArguments, request | said | {"offset": start})
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from openzim_mcp.config import CacheSettings, Settings
-    from openzim_mcp.services.library import Library, Listing
+    from openzim_mcp.library.scan import Library, Listing
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 Payload = dict[str, Any]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp import MCPError
 
-from openzim_mcp import errors
+from openzim_mcp import errors, uris
 from openzim_mcp.protocol import callers
-from openzim_mcp.services import addresses, browse
 from openzim_mcp.text import clean
+from openzim_mcp.worker.archive import browse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -45,7 +45,7 @@ async def _archives(backend: Backend, value: str, _known: Mapping[str, str]) -> 
 
 async def _addressed(backend: Backend, value: str, known: Mapping[str, str]) -> types.Completion:
     found = await _archives(backend, value, known)
-    return found.model_copy(update={"values": list(map(addresses.short_name, found.values))})
+    return found.model_copy(update={"values": list(map(uris.short_name, found.values))})
 
 
 async def _pages(backend: Backend, value: str, known: Mapping[str, str]) -> types.Completion:
@@ -72,9 +72,9 @@ _SOURCES: dict[tuple[str, str], Callable[[Backend, str, Mapping[str, str]], Awai
     ("summarize", "zim_file_path"): _archives,
     ("summarize", "entry_path"): _pages,
     ("explore", "zim_file_path"): _archives,
-    (addresses.ARCHIVE, "name"): _addressed,
-    (addresses.ENTRY, "name"): _addressed,
-    (addresses.ENTRY, "path"): _entries,
+    (uris.ARCHIVE, "name"): _addressed,
+    (uris.ENTRY, "name"): _addressed,
+    (uris.ENTRY, "path"): _entries,
 }
 _IN_AN_ARCHIVE = {_pages, _entries}
 

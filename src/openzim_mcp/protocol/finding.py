@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from openzim_mcp import errors
+from openzim_mcp import cursors, errors
 from openzim_mcp.protocol.arguments import ArchiveArguments, check_start
 from openzim_mcp.protocol.progress import Tally
-from openzim_mcp.services import paging, queries, search, titles
+from openzim_mcp.worker.search import fulltext, titles
+from openzim_mcp.worker.search import query as queries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +94,7 @@ async def _one(
         function = titles.find if request["mode"] == "title" else titles.suggest
         return await backend.ask(function, archive, **page)
     page |= {"snippet": snippet or backend.settings.content.snippet_length, "seconds": backend.scan_seconds}
-    return await backend.ask(search.fulltext, archive, without_index=search.fulltext_without_index, **page)
+    return await backend.ask(fulltext.fulltext, archive, without_index=fulltext.fulltext_without_index, **page)
 
 
 async def _all_archives(call: Call, given: SearchArguments) -> Payload:
@@ -104,7 +105,7 @@ async def _all_archives(call: Call, given: SearchArguments) -> Payload:
     limit = given.limit or backend.settings.content.default_search_limit
     request = _request(given, limit)
     now = state(archives)
-    start = paging.position(search.TOOL, given.cursor, given.offset, now, request)
+    start = cursors.position(fulltext.TOOL, given.cursor, given.offset, now, request)
     if start >= _DEEPEST:
         raise errors.OutOfRange(
             f"offset={start} lies beyond the end: a list of all archives has {_DEEPEST} places at most.",
@@ -123,7 +124,7 @@ async def _all_archives(call: Call, given: SearchArguments) -> Payload:
         "results": merge(answers, given.mode)[start:stop],
         "archives_searched": len(searched),
         "archives_failed": len(answers) - len(searched),
-        "next_cursor": None if done else paging.encode(search.TOOL, now, stop, request | {"cross_file": True}),
+        "next_cursor": None if done else cursors.encode(fulltext.TOOL, now, stop, request | {"cross_file": True}),
         "done": done,
     }
 
@@ -131,7 +132,7 @@ async def _all_archives(call: Call, given: SearchArguments) -> Payload:
 def state(archives: Sequence[ArchiveFile]) -> str:
     """Return what names the archives as they are now, so that a cursor does not outlive a change."""
     names = "\n".join(f"{archive.name} {archive.identity}" for archive in archives)
-    return hashlib.sha256(names.encode()).hexdigest()[: paging.UUID]
+    return hashlib.sha256(names.encode()).hexdigest()[: cursors.UUID]
 
 
 async def everywhere(

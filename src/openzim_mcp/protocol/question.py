@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp import errors, tokens
+from openzim_mcp import cursors, errors, tokens
 from openzim_mcp.protocol import finding
 from openzim_mcp.protocol.retrieval import BUDGETS
-from openzim_mcp.services import answers, paging, survey
 from openzim_mcp.text import clean
+from openzim_mcp.worker.search import answer as answers
+from openzim_mcp.worker.search import survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,7 +121,7 @@ class Question:
         if rest is None:
             return ""
         request = rest.model_dump(exclude_defaults=True, exclude={"offset", "cursor"})
-        cursor = paging.encode("zim_query", finding.state(self.every), rest.offset, request)
+        cursor = cursors.encode("zim_query", finding.state(self.every), rest.offset, request)
         return f"[offset={rest.offset} continues; cursor={cursor}]"
 
 

@@ -8,12 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors, tokens
+from openzim_mcp.app.query import intents
 from openzim_mcp.protocol import finding, health
 from openzim_mcp.protocol.backend import Picture
 from openzim_mcp.protocol.question import BUDGET, Question, Reply
 from openzim_mcp.protocol.retrieval import read
-from openzim_mcp.services import answers, articles, browse, intents, links, metadata, sections, survey, titles
 from openzim_mcp.text import clean
+from openzim_mcp.worker.archive import browse, metadata
+from openzim_mcp.worker.reading import article, links
+from openzim_mcp.worker.reading import section as sections
+from openzim_mcp.worker.search import answer as answers
+from openzim_mcp.worker.search import survey, titles
 from openzim_mcp.worker.search.language import fold
 
 if TYPE_CHECKING:
@@ -177,7 +182,7 @@ def _in_short(told: Payload) -> str:
 
 async def _main_page(question: Question, slots: Slots) -> Reply:
     archive = await question.archive(slots.get("archive"))
-    path = await question.backend.engine.call(articles.main_path, archive)
+    path = await question.backend.engine.call(article.main_path, archive)
     if path is None:
         raise errors.EntryNotFound(f"{archive.name!r} has no main page.", hint="Browse namespace C to see what it has.")
     return await _article_in(question, archive, path)
@@ -185,7 +190,7 @@ async def _main_page(question: Question, slots: Slots) -> Reply:
 
 async def _random(question: Question, _: Slots) -> Reply:
     archive = random.choice(question.archives) if question.archives else await question.archive()  # noqa: S311
-    return await _summary_in(question, archive, await question.backend.engine.call(articles.random_path, archive))
+    return await _summary_in(question, archive, await question.backend.engine.call(article.random_path, archive))
 
 
 async def _picture(question: Question, slots: Slots) -> Picture | Reply:
@@ -193,7 +198,7 @@ async def _picture(question: Question, slots: Slots) -> Picture | Reply:
     found = await read(question.backend, archive, slots["path"], links.picture)
     if found["picture"] is None:
         return question.said("The article has no picture in this archive.", _source(archive, found))
-    payload = await read(question.backend, archive, found["picture"], articles.binary)
+    payload = await read(question.backend, archive, found["picture"], article.binary)
     if payload["mime_type"].startswith("image/"):
         return Picture(payload)
     address = answers.uri(archive.name, payload["path"])
@@ -272,7 +277,7 @@ async def _section(question: Question, slots: Slots) -> Reply:
 
 async def _outline(question: Question, slots: Slots) -> Reply:
     archive = await question.holder(slots["title"])
-    found = await read(question.backend, archive, slots["title"], articles.structure)
+    found = await read(question.backend, archive, slots["title"], article.structure)
     rows = [f"{'  ' * max(0, row['level'] - 2)}- {row['title']}" for row in found["headings"]]
     start, stop = question.given.offset, question.given.offset + (question.given.limit or _OUTLINE)
     head = "" if rows else "It has no headings."
@@ -284,7 +289,7 @@ async def _summary(question: Question, slots: Slots) -> Reply:
 
 
 async def _summary_in(question: Question, archive: ArchiveFile, path: str) -> Reply:
-    found = await read(question.backend, archive, path, articles.summary)
+    found = await read(question.backend, archive, path, article.summary)
     meanings = [f"- {meaning}" for meaning in found.get("meanings") or []]
     return question.said("\n".join([found["summary"], *meanings]), _source(archive, found))
 
@@ -332,7 +337,7 @@ async def _article_in(question: Question, archive: ArchiveFile, path: str) -> Re
     given = question.given
     page = {"requested": path, "offset": given.content_offset, "length": question.length}
     size = {"budget": given.compact_budget, "compact": given.compact}
-    found = await read(question.backend, archive, path, articles.article, **page, **size)
+    found = await read(question.backend, archive, path, article.article, **page, **size)
     stop = found["next_offset"]
     return Reply(found["markdown"], None if stop is None else given.model_copy(update={"content_offset": stop}))
 

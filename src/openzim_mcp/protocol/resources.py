@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import mcp_types as types
 
-from openzim_mcp import errors
+from openzim_mcp import cursors, errors, uris
 from openzim_mcp.protocol import callers, health
-from openzim_mcp.services import addresses, articles, entries, metadata, paging
 from openzim_mcp.text import clean
+from openzim_mcp.worker.archive import metadata
+from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.reading import entry as entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
     from openzim_mcp.protocol.backend import Backend, Payload
-    from openzim_mcp.services.addresses import Address
+    from openzim_mcp.uris import Address
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 _LIST = "resources/list"
@@ -37,7 +39,7 @@ _ENTRY_FRESH_MS = 60_000
 _SIZES = ("bytes", "KB", "MB", "GB", "TB")
 
 FILES = types.Resource(
-    uri=addresses.FILES,
+    uri=uris.FILES,
     name="files",
     title="All archives",
     description="Every archive in the served directories: name, size, date, and whether it can be read.",
@@ -47,14 +49,14 @@ FILES = types.Resource(
 
 TEMPLATES = (
     types.ResourceTemplate(
-        uri_template=addresses.ARCHIVE,
+        uri_template=uris.ARCHIVE,
         name="archive",
         title="Overview of an archive",
         description="Metadata, namespaces and the beginning of the main page; {name} is the archive without .zim.",
         mime_type=_JSON,
     ),
     types.ResourceTemplate(
-        uri_template=addresses.ENTRY,
+        uri_template=uris.ENTRY,
         name="entry",
         title="Entry of an archive",
         description="An article, picture or other file as it is, with its own type, up to 10 MiB; {path} as zim_search "
@@ -65,7 +67,7 @@ TEMPLATES = (
 _SECTIONS: tuple[tuple[str, str | None, Callable[..., Any], dict[str, Any]], ...] = (
     ("metadata", None, metadata.facts, {}),
     ("namespaces", "namespaces", metadata.namespaces, {}),
-    ("main_page", "main_page_preview", articles.preview, {"length": _PREVIEW_CHARACTERS}),
+    ("main_page", "main_page_preview", article.preview, {"length": _PREVIEW_CHARACTERS}),
 )
 """The parts of an overview, and what each is shown as; one that fails is reported as `…_error`."""
 
@@ -89,7 +91,7 @@ class Resources:
         with_icons = context.protocol_version >= _ICONS_SINCE
         return types.ListResourcesResult(
             resources=[*([FILES] if after is None else []), *self._described(page, with_icons=with_icons)],
-            next_cursor=paging.encode(_LIST, "", 0, {"after": page[-1].name}) if more else None,
+            next_cursor=cursors.encode(_LIST, "", 0, {"after": page[-1].name}) if more else None,
         )
 
     async def list_templates(
@@ -102,7 +104,7 @@ class Resources:
         self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Return what is at a URI."""
-        address = addresses.parse(params.uri)
+        address = uris.parse(params.uri)
         if address is None:
             raise errors.ResourceNotFound(
                 f"No resource {clean(params.uri, 200)!r}.",
@@ -184,7 +186,7 @@ def _resource(archive: ArchiveFile, label: Payload, icon: str) -> types.Resource
     modified = f"{health.time_of(archive.modified)}Z"
     picture = types.Icon(src=f"data:image/png;base64,{icon}", mime_type="image/png", sizes=["48x48"])
     return types.Resource(
-        uri=addresses.of_archive(archive.name),
+        uri=uris.of_archive(archive.name),
         name=archive.name,
         title=label.get("title") or archive.name,
         description=" — ".join(filter(None, about)),
@@ -204,7 +206,7 @@ def _size(size: float) -> str:
 
 def _after(cursor: str) -> str:
     """Return the name of the archive that the page before ended with."""
-    request = paging.decode(cursor, _LIST)[2]
+    request = cursors.decode(cursor, _LIST)[2]
     return str(request.get("after", ""))
 
 

@@ -11,7 +11,7 @@ from openzim_mcp import errors
 from openzim_mcp.protocol.arguments import ArchiveArguments
 from openzim_mcp.protocol.backend import Markdown, Picture
 from openzim_mcp.protocol.progress import Tally
-from openzim_mcp.services import articles, paths, sections
+from openzim_mcp.worker.reading import article, resolve, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ _SMALLEST_BUDGET = 100
 _BATCH = 50
 _BATCH_CHARACTERS = 400_000
 _SECTION_CHARACTERS = 20_000
-_VIEWS = {"summary": articles.summary, "toc": articles.contents, "structure": articles.structure}
+_VIEWS = {"summary": article.summary, "toc": article.contents, "structure": article.structure}
 
 
 class BudgetedArguments(ArchiveArguments):
@@ -110,7 +110,7 @@ async def read(
 async def _guess(backend: Backend, archive: ArchiveFile, requested: str, missing: errors.EntryNotFound) -> str:
     """Return the path that was probably meant, or raise the error with the nearest titles in it."""
     try:
-        found = await backend.ask(paths.guess, archive, requested=requested)
+        found = await backend.ask(resolve.guess, archive, requested=requested)
     except errors.OpenZimMcpArchiveError:
         raise missing from None
     if found["path"] is not None:
@@ -130,19 +130,19 @@ async def zim_get(call: Call, given: GetArguments) -> Payload | Markdown | Pictu
         return await _batch(call, archive, given)
     path = given.entry_path if given.entry_path is not None else await _main_path(backend, archive)
     if given.binary:
-        payload = await read(backend, archive, path, articles.binary)
+        payload = await read(backend, archive, path, article.binary)
         return Picture(payload) if payload["mime_type"].startswith("image/") else payload
     if given.view != "full":
         return await read(backend, archive, path, _VIEWS[given.view])
     length = given.max_content_length or backend.settings.content.max_content_length
     compact = {"compact": given.compact or given.compact_budget is not None, "budget": given.compact_budget}
     page = {"requested": path, "offset": given.content_offset, "length": length}
-    answer = await read(backend, archive, path, articles.article, **page, **compact)
+    answer = await read(backend, archive, path, article.article, **page, **compact)
     return Markdown(answer["markdown"])
 
 
 async def _main_path(backend: Backend, archive: ArchiveFile) -> str:
-    path = await backend.engine.call(articles.main_path, archive)
+    path = await backend.engine.call(article.main_path, archive)
     if path is None:
         raise errors.EntryNotFound(
             f"{archive.name!r} has no main page.", hint="zim_browse lists its entries; zim_metadata describes it."
@@ -162,7 +162,7 @@ async def _batch(call: Call, archive: ArchiveFile, given: GetArguments) -> Paylo
 
     async def one(number: int, path: str) -> None:
         try:
-            found = await read(backend, archive, path, articles.entry, length=length)
+            found = await read(backend, archive, path, article.entry, length=length)
             results[number] = {"path": path, "success": True} | found
         except errors.OpenZimMcpError as error:
             results[number] = {"path": path, "success": False, "error": error.message}
@@ -182,7 +182,7 @@ async def zim_get_section(call: Call, given: SectionArguments) -> Payload:
         call.backend,
         archive,
         given.entry_path,
-        sections.section,
+        section.section,
         name=given.section_id,
         length=given.max_chars or _SECTION_CHARACTERS,
         compact=given.compact,

@@ -21,7 +21,7 @@ from mcp import MCPError
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from openzim_mcp.services import addresses
+from openzim_mcp import uris as addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
     from mcp.server.subscriptions import ServerEvent
 
-    from openzim_mcp.services.changes import Changes
+    from openzim_mcp.library.changes import Changes
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import mcp_types as types
 from mcp import MCPError
 from pydantic import Field, model_validator
 
-from openzim_mcp import errors
+from openzim_mcp import cursors, errors
 from openzim_mcp.protocol import asking, callers, finding, health, retrieval
 from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, check_start, parse, schema
 from openzim_mcp.protocol.asking import QueryArguments
@@ -18,8 +18,10 @@ from openzim_mcp.protocol.backend import Markdown, Picture
 from openzim_mcp.protocol.border import foreseen
 from openzim_mcp.protocol.finding import SearchArguments
 from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
-from openzim_mcp.services import browse, links, paging, search
 from openzim_mcp.text import clean
+from openzim_mcp.worker.archive import browse
+from openzim_mcp.worker.reading import links
+from openzim_mcp.worker.search import fulltext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -163,11 +165,11 @@ async def _zim_links(call: Call, given: LinksArguments) -> Payload:
 def _continued(model: type[_Cursored], tool: str, given: _Cursored) -> _Cursored:
     """Complete a call that passes a cursor with the request that the cursor carries."""
     said = given.model_dump(exclude_unset=True)
-    return parse(model, paging.decode(said["cursor"], tool)[2] | said) if said.get("cursor") else given
+    return parse(model, cursors.decode(said["cursor"], tool)[2] | said) if said.get("cursor") else given
 
 
 async def _zim_search(call: Call, given: SearchArguments) -> Payload:
-    return await finding.zim_search(call, _continued(SearchArguments, search.TOOL, given))
+    return await finding.zim_search(call, _continued(SearchArguments, fulltext.TOOL, given))
 
 
 TOOLS = (

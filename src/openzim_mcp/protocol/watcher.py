@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from openzim_mcp import errors
+from openzim_mcp.library.changes import Watch
 from openzim_mcp.protocol.border import foreseen
-from openzim_mcp.services.changes import Watch
 
 if TYPE_CHECKING:
     from openzim_mcp.protocol.backend import Backend

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import errors
-from openzim_mcp.services import spelling
 from openzim_mcp.text import visible_line
+from openzim_mcp.worker.search import spelling
 from openzim_mcp.worker.search.language import Language, Word, language_of
 
 if TYPE_CHECKING:

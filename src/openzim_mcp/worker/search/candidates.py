@@ -7,13 +7,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openzim_mcp.services import titles
+from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.language import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.services.queries import Term, Wanted
+    from openzim_mcp.worker.search.query import Term, Wanted
     from openzim_mcp.worker.zim import Archive
 
 _TERMS = 8

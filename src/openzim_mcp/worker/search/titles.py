@@ -8,10 +8,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from openzim_mcp import errors
+from openzim_mcp import cursors, errors
 from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.library.quarantine import asks_index
-from openzim_mcp.services import articles, paging, queries, spelling
+from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.search import query, spelling
 from openzim_mcp.worker.search.language import fold, units
 
 if TYPE_CHECKING:
@@ -151,17 +152,17 @@ def _spans(words: list[str], stop_words: frozenset[str]) -> Iterator[tuple[int, 
 @asks_index
 def find(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> dict[str, Any]:
     """Return entries by title: the very one, the meanings of an ambiguous one, beginnings, and near misses."""
-    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
-    found = _ordered(archive, queries.text_of(request["query"]))
-    return paging.page(TOOL, archive, request, start, len(found), results=found[start : start + request["limit"]])
+    start = cursors.position(TOOL, cursor, offset, archive.uuid, request)
+    found = _ordered(archive, query.text_of(request["query"]))
+    return cursors.page(TOOL, archive, request, start, len(found), results=found[start : start + request["limit"]])
 
 
 @asks_index
 def suggest(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> dict[str, Any]:
     """Return entries whose titles go on from what was typed, those that are most spoken of first."""
-    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
-    found = _popular_first(archive, queries.text_of(request["query"]))
-    return paging.page(TOOL, archive, request, start, len(found), suggestions=found[start : start + request["limit"]])
+    start = cursors.position(TOOL, cursor, offset, archive.uuid, request)
+    found = _popular_first(archive, query.text_of(request["query"]))
+    return cursors.page(TOOL, archive, request, start, len(found), suggestions=found[start : start + request["limit"]])
 
 
 def _ordered(archive: Archive, text: str) -> list[Title]:
@@ -182,7 +183,7 @@ def _ordered(archive: Archive, text: str) -> list[Title]:
 
 def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[Named, Match]]:
     """Yield entries that a title may mean; near misses only if nothing else is there."""
-    named_exactly = list(_looked_up(archive, text, queries.language_for(archive, text).stop_words))
+    named_exactly = list(_looked_up(archive, text, query.language_for(archive, text).stop_words))
     for named in named_exactly:
         yield named, _as_named(named)
     suggested = [(named, _match(named, wanted)) for named in _suggested(archive, text, _LISTED)]
@@ -206,7 +207,7 @@ def _match(named: Named, wanted: str) -> Match:
 def _meanings(archive: Archive, path: str, wanted: str) -> Iterator[Named]:
     """Yield what a page that only lists meanings leads to."""
     with contextlib.suppress(errors.OpenZimMcpError):
-        _, document = articles.page_of(archive, path)
+        _, document = article.page_of(archive, path)
         if document.is_disambiguation:
             for link in document.links[: 4 * _MEANINGS]:
                 named = archive.named(path=link.target) if link.kind == "internal" else None
@@ -229,7 +230,7 @@ def _near(archive: Archive, wanted: str) -> list[Named]:
         if near:
             break
     if not near and archive.has_fulltext_index:
-        corrected = queries.read(archive, wanted).text
+        corrected = query.read(archive, wanted).text
         if corrected != wanted:
             near = {named.target: (1, named) for named in _suggested(archive, corrected, _NEAR)}
     return [named for _, named in sorted(near.values(), key=lambda row: row[0])]
@@ -275,7 +276,7 @@ def _popular_first(archive: Archive, text: str) -> list[Suggestion]:
 
 def _mentions(archive: Archive, title: str) -> int:
     """Return about how many articles speak of one of that title."""
-    stop_words = queries.language_for(archive, title).stop_words
+    stop_words = query.language_for(archive, title).stop_words
     return archive.frequency(" ".join(word for word in units(fold(bare(title))) if word not in stop_words))
 
 

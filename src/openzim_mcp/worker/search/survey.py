@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp.library.quarantine import asks_index
-from openzim_mcp.services import candidates, paths, queries, titles
+from openzim_mcp.worker.reading import resolve
+from openzim_mcp.worker.search import candidates, titles
+from openzim_mcp.worker.search import query as queries
 from openzim_mcp.worker.search.language import language_of
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ def _known(archive: Archive, name: str, *, may_be_off: bool) -> float:
         return _BY_NAME
     if titles.alike(archive, name):
         return _BY_SPELLING
-    return _BY_LIKENESS if may_be_off and paths.guess(archive, name).path else 0.0
+    return _BY_LIKENESS if may_be_off and resolve.guess(archive, name).path else 0.0
 
 
 def evidence_without_index(archive: Archive, names: list[str], requested: list[str]) -> list[float]:  # noqa: ARG001

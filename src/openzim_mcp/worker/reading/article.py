@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors, tokens
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.services import entries, paths
 from openzim_mcp.text import clean
 from openzim_mcp.worker import render
 from openzim_mcp.worker.readers import text as other
 from openzim_mcp.worker.readers.html import reader
+from openzim_mcp.worker.reading import entry, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ def part_of(archive: Archive, item: Item, probes: Sequence[str]) -> Document:
 
 def page_of(archive: Archive, path: str) -> tuple[Item, Document]:
     """Return what is at a path, and its document."""
-    item = paths.require(archive, path)
+    item = resolve.require(archive, path)
     return item, document_of(archive, item)
 
 
@@ -217,8 +217,8 @@ def entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
 
 def binary(archive: Archive, path: str) -> dict[str, Any]:
     """Return the bytes of an entry, in base64."""
-    item = paths.require(archive, path)
-    data = base64.b64encode(entries.read(archive, item)).decode()
+    item = resolve.require(archive, path)
+    data = base64.b64encode(entry.read(archive, item)).decode()
     return {
         "path": item.path,
         "title": item.title,

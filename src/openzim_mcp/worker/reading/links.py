@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp import errors
-from openzim_mcp.services import articles, paging
+from openzim_mcp import cursors, errors
 from openzim_mcp.worker.readers.html.links import spellings
+from openzim_mcp.worker.reading import article
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.document import Document, Link
@@ -27,14 +27,14 @@ _SMALLEST_PICTURE = 2000
 
 def outbound(archive: Archive, path: str, limit: int, offset: int, cursor: str | None) -> dict[str, Any]:
     """Return the links of an article, once for each section, with where they lead in this archive."""
-    item, document = articles.page_of(archive, path)
+    item, document = article.page_of(archive, path)
     unique = {
         (link.kind, link.target, link.section): link for link in reversed(document.links) if link.kind != "anchor"
     }
     found = list(reversed(unique.values()))
     counts = Counter(link.kind for link in found)
     start, next_cursor = _window(archive, item, "outbound", len(found), limit, offset, cursor)
-    return articles.about(archive, item) | {
+    return article.about(archive, item) | {
         "outbound_links": [_row(archive, document, link) for link in found[start : start + limit]],
         "internal_count": counts["internal"],
         "external_count": counts["external"],
@@ -69,24 +69,24 @@ def resolve(archive: Archive, target: str) -> Item | None:
 
 def picture(archive: Archive, path: str) -> dict[str, Any]:
     """Return where the picture of an article is, the first that is no mere icon; a file is its own picture."""
-    item, document = articles.page_of(archive, path)
+    item, document = article.page_of(archive, path)
     if item.mime_type != "text/html":
-        return articles.about(archive, item) | {"picture": item.path}
+        return article.about(archive, item) | {"picture": item.path}
     shown = (resolve(archive, link.target) for link in document.links if link.kind == "media")
     pictures = (e.path for e in shown if e and e.mime_type.startswith("image/") and e.size >= _SMALLEST_PICTURE)
-    return articles.about(archive, item) | {"picture": next(pictures, None)}
+    return article.about(archive, item) | {"picture": next(pictures, None)}
 
 
 def related(archive: Archive, path: str, limit: int, offset: int, cursor: str | None) -> dict[str, Any]:
     """Return the articles that belong with one: linked often, early, both ways, or linking to the same things."""
-    item, document = articles.page_of(archive, path)
+    item, document = article.page_of(archive, path)
     found, scores, mentions = _neighbours(archive, item, document)
     own = set(found)
     for target in sorted(found, key=lambda p: -scores[p])[:_LOOKED_INTO]:
         scores[target] += _kinship(archive, found[target], item.path, own)
     ranked = sorted(found, key=lambda p: (-scores[p], p))
     start, next_cursor = _window(archive, item, "related", len(ranked), limit, offset, cursor)
-    return articles.about(archive, item) | {
+    return article.about(archive, item) | {
         "related": [
             {"path": target, "title": found[target].title, "mentions": mentions[target]}
             for target in ranked[start : start + limit]
@@ -123,7 +123,7 @@ def _kinship(archive: Archive, target: Item, path: str, own: set[str]) -> float:
     """Return what speaks for an article on its own page: a link back, and links to the same articles."""
     if target.size > _LARGEST_LOOKED_INTO:
         return 0.0
-    theirs = {link.target for link in articles.document_of(archive, target).links if link.kind == "internal"}
+    theirs = {link.target for link in article.document_of(archive, target).links if link.kind == "internal"}
     shared = min(len(theirs & own), _MOST_SHARED)
     return (_LINKS_BACK if path in theirs else 0.0) + _SHARED_LINK * shared
 
@@ -133,7 +133,7 @@ def _window(
 ) -> tuple[int, str | None]:
     """Return where a page of results starts, and the cursor of the next one."""
     request = {"entry_path": item.path, "direction": direction, "limit": limit}
-    start = paging.position(TOOL, cursor, offset, archive.uuid, request)
+    start = cursors.position(TOOL, cursor, offset, archive.uuid, request)
     stop = start + limit
     request |= {"zim_file_path": archive.name}
-    return start, None if stop >= total else paging.encode(TOOL, archive.uuid, stop, request)
+    return start, None if stop >= total else cursors.encode(TOOL, archive.uuid, stop, request)

@@ -6,8 +6,7 @@ import bisect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp import errors
-from openzim_mcp.services import paging
+from openzim_mcp import cursors, errors
 from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
 def walk(archive: Archive, namespace: str, cursor: str | None, limit: int) -> Walk:
     """Return the next `limit` entries of a namespace; following the cursor visits each exactly once."""
     name, numbers = find_namespace(archive, namespace)
-    start = paging.position(TOOL, cursor, 0, archive.uuid, {"namespace": name})
+    start = cursors.position(TOOL, cursor, 0, archive.uuid, {"namespace": name})
     stop = start + limit
     done = stop >= len(numbers)
     request = {"zim_file_path": archive.name, "namespace": name, "limit": limit}
@@ -80,7 +79,7 @@ def walk(archive: Archive, namespace: str, cursor: str | None, limit: int) -> Wa
         namespace=name,
         entries=[archive.entry_at(number) for number in numbers[start:stop]],
         total=len(numbers),
-        next_cursor=None if done else paging.encode(TOOL, archive.uuid, stop, request),
+        next_cursor=None if done else cursors.encode(TOOL, archive.uuid, stop, request),
         done=done,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.services import queries
+from openzim_mcp.worker.search import query
 from openzim_mcp.worker.search.language import Word, fold
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _HTML = ("text/html", "text/plain", "application/xhtml+xml")
 class Scanned:
     """The words with the number of articles that have them, articles by what they have, and what was done."""
 
-    terms: tuple[queries.Term, ...]
+    terms: tuple[query.Term, ...]
     scored: dict[str, float]
     note: str
 
@@ -34,8 +34,8 @@ def texts(archive: Archive, words: Sequence[Word], seconds: float) -> Scanned:
     articles = archive.counts["articles"] or archive.counts["entries"]
     if articles > _ARTICLES:
         note = f"It has no full-text index and {articles} articles, too many to read: only titles were compared."
-        return Scanned(queries.weigh(words, lambda _: 0, articles), {}, f"{note} zim_browse lists it.")
-    probes = {word: queries.Term(word.text, word.stem, 0, 0.0).probe for word in words}
+        return Scanned(query.weigh(words, lambda _: 0, articles), {}, f"{note} zim_browse lists it.")
+    probes = {word: query.Term(word.text, word.stem, 0, 0.0).probe for word in words}
     ends = time.monotonic() + seconds
     held: dict[str, set[Word]] = {}
     read = 0
@@ -50,7 +50,7 @@ def texts(archive: Archive, words: Sequence[Word], seconds: float) -> Scanned:
             found = {word for word, probe in probes.items() if probe in text}
             if found:
                 held[path] = found
-    terms = queries.weigh(words, lambda text: sum(any(w.text == text for w in has) for has in held.values()), read)
+    terms = query.weigh(words, lambda text: sum(any(w.text == text for w in has) for has in held.values()), read)
     weights = {term.word: term.weight for term in terms}
     scored = {path: sum(weights[word.text] for word in has) for path, has in held.items()}
     done = f"all {read} articles were read" if complete else f"{read} articles were read in the time there was"

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.services import spelling
-from openzim_mcp.services.phrases import (
+from openzim_mcp.app.query.patterns import (
     COMMA,
     DENSE,
     JOINED,
@@ -23,6 +22,7 @@ from openzim_mcp.services.phrases import (
     plain,
     vocabulary,
 )
+from openzim_mcp.worker.search import spelling
 
 if TYPE_CHECKING:
     import re

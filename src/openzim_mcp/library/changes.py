@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openzim_mcp.services import addresses
-from openzim_mcp.services.library import newest_editions
+from openzim_mcp import uris
+from openzim_mcp.library.scan import newest_editions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from openzim_mcp.services.library import Listing
+    from openzim_mcp.library.scan import Listing
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 _SETTLED_SECONDS = 60
@@ -69,8 +69,8 @@ class Watch:
         self._told = {name: state for name, state in before.items() if name not in names}
         self._told |= {name: state for name in names if (state := self._seen.get(name)) is not None}
         aliases = _aliases(before).items() ^ _aliases(self._told).items()
-        keys = {addresses.key(addresses.of_archive(name)) for name in [*names, *(alias for alias, _ in aliases)]}
-        return (addresses.FILES, *sorted(keys)), _readable(before) != _readable(self._told)
+        keys = {uris.key(uris.of_archive(name)) for name in [*names, *(alias for alias, _ in aliases)]}
+        return (uris.FILES, *sorted(keys)), _readable(before) != _readable(self._told)
 
 
 _GONE = ((), "gone")

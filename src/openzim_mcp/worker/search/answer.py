@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import tokens
+from openzim_mcp.app.query import excerpts
 from openzim_mcp.library.quarantine import asks_index
-from openzim_mcp.services import excerpts, filters, search
 from openzim_mcp.text import clean
+from openzim_mcp.worker.search import filters, fulltext
 from openzim_mcp.worker.search.language import by_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from openzim_mcp.services.passages import Ranked
+    from openzim_mcp.worker.search.ranking import Ranked
     from openzim_mcp.worker.zim import Archive
 
 Cost = excerpts.Cost
@@ -38,15 +39,15 @@ def ask(archive: Archive, query: str, seconds: float, known: Sequence[str] = ())
 
     Words that are known to be right, since another archive has them, are not corrected.
     """
-    return _answer(archive, search.look(archive, query, filters.of(archive, None, None), seconds, known))
+    return _answer(archive, fulltext.look(archive, query, filters.of(archive, None, None), seconds, known))
 
 
 def ask_without_index(archive: Archive, query: str, seconds: float, known: Sequence[str] = ()) -> dict[str, Any]:  # noqa: ARG001
     """Do the same in an archive whose index must not be asked."""
-    return _answer(archive, search.find_without_index(archive, query, filters.of(archive, None, None), seconds))
+    return _answer(archive, fulltext.find_without_index(archive, query, filters.of(archive, None, None), seconds))
 
 
-def _answer(archive: Archive, found: search.Found) -> dict[str, Any]:
+def _answer(archive: Archive, found: fulltext.Found) -> dict[str, Any]:
     articles = {hit.best.page.path: hit for hit in found.hits}
 
     def score(ranked: Ranked) -> float:

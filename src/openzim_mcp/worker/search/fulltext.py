@@ -7,17 +7,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from openzim_mcp import errors
+from openzim_mcp import cursors, errors
 from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.library.quarantine import asks_index
-from openzim_mcp.services import articles, candidates, filters, paging, passages, paths, queries, scan, snippets, titles
+from openzim_mcp.worker.reading import article, resolve
+from openzim_mcp.worker.search import candidates, filters, query, ranking, scan, snippets, titles
 from openzim_mcp.worker.search.language import is_dense
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from openzim_mcp.services.filters import Filter
-    from openzim_mcp.services.queries import Wanted
+    from openzim_mcp.worker.search.filters import Filter
+    from openzim_mcp.worker.search.query import Wanted
     from openzim_mcp.worker.zim import Archive, Item
 
 TOOL = "zim_search"
@@ -48,7 +49,7 @@ class Result:
 class Hit(NamedTuple):
     """An article that was read, its best passage, its score, and how much its own text counts."""
 
-    best: passages.Ranked
+    best: ranking.Ranked
     score: float
     quality: float
 
@@ -58,7 +59,7 @@ class Found:
     """All that a query finds: articles that were read and ranked, then paths as the index has them."""
 
     wanted: Wanted
-    ranked: list[passages.Ranked]
+    ranked: list[ranking.Ranked]
     hits: list[Hit]
     rest: list[str]
     relaxed: dict[str, list[str]]
@@ -105,9 +106,9 @@ class Asked(NamedTuple):
     @classmethod
     def of(cls, archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> Asked:
         """Check a request before any work is done for it."""
-        start = paging.position(TOOL, cursor, offset, archive.uuid, request)
+        start = cursors.position(TOOL, cursor, offset, archive.uuid, request)
         accepts = filters.of(archive, request.get("namespace"), request.get("content_type"))
-        return cls(queries.text_of(request["query"]), accepts, start)
+        return cls(query.text_of(request["query"]), accepts, start)
 
 
 def _page(archive: Archive, request: dict[str, Any], asked: Asked, found: Found, snippet: int) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def _page(archive: Archive, request: dict[str, Any], asked: Asked, found: Found,
         "hint": found.note
         or (None if found.total else "Nothing was found; try fewer or other words, or mode='title'."),
     }
-    page = paging.page(TOOL, archive, request, asked.start, found.total, results=results)
+    page = cursors.page(TOOL, archive, request, asked.start, found.total, results=results)
     said = {name: note for name, note in notes.items() if note}
     return page | said | {"total": max(found.total, found.estimate or 0)}
 
@@ -139,8 +140,8 @@ def look(archive: Archive, text: str, accepts: Filter, seconds: float, known: Co
 
 def find(archive: Archive, text: str, accepts: Filter, known: Collection[str] = ()) -> Found:
     """Return what a query finds in an archive that has an index; words that are known to be right are not corrected."""
-    meant = paths.locate(archive, text) if "://" in text else None
-    wanted = queries.read(archive, meant.title if meant else text, known)
+    meant = resolve.locate(archive, text) if "://" in text else None
+    wanted = query.read(archive, meant.title if meant else text, known)
     named = titles.exact(archive, meant.title if meant else text, wanted.language.stop_words)
     named = titles.alike(archive, wanted.text) | named if len(text.split()) <= titles.LONGEST else named
     pool = candidates.find(archive, wanted)
@@ -168,10 +169,10 @@ def _relaxed(wanted: Wanted, pool: candidates.Candidates) -> dict[str, list[str]
 
 def rank(
     archive: Archive, wanted: Wanted, scored: dict[str, float], named: dict[str, titles.Match], accepts: Filter
-) -> tuple[list[passages.Ranked], list[Hit]]:
+) -> tuple[list[ranking.Ranked], list[Hit]]:
     """Read the likeliest articles and return their passages, and the articles by what their passages have."""
     order = sorted(scored, key=lambda path: (path not in named, -scored[path], path))
-    pages: list[passages.Page] = []
+    pages: list[ranking.Page] = []
     size = 0
     for path in order:
         with contextlib.suppress(errors.OpenZimMcpArchiveError):
@@ -183,25 +184,25 @@ def rank(
             size += len(pages[-1].document.body)
         if len(pages) >= _READ or size >= _READ_CHARACTERS:
             break
-    ranked = passages.rank(pages, wanted)
+    ranked = ranking.rank(pages, wanted)
     hits = []
-    for best, score in passages.best_of_each(ranked):
+    for best, score in ranking.best_of_each(ranked):
         path = best.page.path
         quality = 1.0 if path in named else _quality(best.page)
         hits.append(Hit(best, score * quality + _ahead(path, named), quality))
     return ranked, sorted(hits, key=lambda hit: -hit.score)
 
 
-def _read(archive: Archive, item: Item, wanted: Wanted, prior: float) -> passages.Page:
+def _read(archive: Archive, item: Item, wanted: Wanted, prior: float) -> ranking.Page:
     probes = [term.probe for term in (wanted.known or wanted.terms)]
-    return passages.Page(item.path, item.title, articles.part_of(archive, item, probes), prior)
+    return ranking.Page(item.path, item.title, article.part_of(archive, item, probes), prior)
 
 
 def _ahead(path: str, named: dict[str, titles.Match]) -> float:
     return _NAMED[named[path]] if path in named else 0.0
 
 
-def _quality(page: passages.Page) -> float:
+def _quality(page: ranking.Page) -> float:
     """Return what is left of the score of a page that only leads to others."""
     if titles.is_noise(page.path):
         return _NOISE
@@ -211,10 +212,10 @@ def _quality(page: passages.Page) -> float:
 
 def find_without_index(archive: Archive, text: str, accepts: Filter, seconds: float) -> Found:
     """Return what titles and, in a small archive, the texts themselves have for a query."""
-    language = queries.language_for(archive, text)
+    language = query.language_for(archive, text)
     named = titles.exact(archive, text, language.stop_words)
     scanned = scan.texts(archive, language.content_words(text), seconds)
-    wanted = queries.Wanted(text, language, scanned.terms, {})
+    wanted = query.Wanted(text, language, scanned.terms, {})
     runs = titles.runs(archive, text, language.stop_words)
     scored = dict.fromkeys((*named, *runs), candidates.WHOLE * wanted.total) | scanned.scored
     if not archive.has_title_index:
@@ -236,12 +237,12 @@ def _result(archive: Archive, found: Found, number: int, length: int) -> Result:
     with contextlib.suppress(errors.OpenZimMcpArchiveError):
         item = archive.find(path)
         if item is not None:
-            for best in passages.rank([_read(archive, item, found.wanted, 0.0)], found.wanted)[:1]:
+            for best in ranking.rank([_read(archive, item, found.wanted, 0.0)], found.wanted)[:1]:
                 return _shown(best, score, found.wanted, length)
     return Result(path, archive.title_of(path), "", round(score, 3))
 
 
-def _shown(best: passages.Ranked, score: float, wanted: Wanted, length: int) -> Result:
+def _shown(best: ranking.Ranked, score: float, wanted: Wanted, length: int) -> Result:
     section = best.page.document.sections[best.passage.section].title
     snippet = snippets.snippet(best.passage.text, wanted, length)
     return Result(best.page.path, best.page.title, snippet, round(score, 3), section or None)

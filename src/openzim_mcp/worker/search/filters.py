@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openzim_mcp.services import browse
+from openzim_mcp.worker.archive import browse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

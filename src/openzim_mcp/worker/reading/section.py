@@ -6,9 +6,9 @@ import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openzim_mcp import errors, tokens
-from openzim_mcp.services import articles
 from openzim_mcp.text import clean
 from openzim_mcp.worker import render
+from openzim_mcp.worker.reading import article
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.document import Block, Document
@@ -40,17 +40,17 @@ def section(
     compact: bool = True,
 ) -> dict[str, Any]:
     """Return one section with its subsections, or one definition, from an offset on, and what is around it."""
-    item, document = articles.page_of(archive, path)
+    item, document = article.page_of(archive, path)
     wanted = name.strip().lstrip("#").strip()
     number = _section(document, wanted)
     part = _definition(document, wanted) if number is None else _part(document, number)
     if part is None:
         raise _not_found(document, item, name)
     text = render.join(render.fold(document, part.blocks) if compact else part.blocks)
-    articles.check_offset(item, offset, len(text))
+    article.check_offset(item, offset, len(text))
     content = text[offset : offset + length]
     content = content if budget is None else tokens.cut(content, budget)
-    return articles.about(archive, item) | {
+    return article.about(archive, item) | {
         "section": part.name | {"level": part.level},
         "content": content,
         "truncated": offset + len(content) < len(text),

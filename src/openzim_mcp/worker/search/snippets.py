@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from openzim_mcp.worker.search.language import fold, is_dense, spans
 
 if TYPE_CHECKING:
-    from openzim_mcp.services.queries import Wanted
+    from openzim_mcp.worker.search.query import Wanted
 
 _LOOK_BACK = 80
 

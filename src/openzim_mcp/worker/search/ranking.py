@@ -8,15 +8,15 @@ from collections import Counter
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.services.titles import bare
 from openzim_mcp.worker.search.language import fold, is_dense, units, word_at
+from openzim_mcp.worker.search.titles import bare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.services.queries import Wanted
     from openzim_mcp.worker.document import Document
     from openzim_mcp.worker.passages import Passage
+    from openzim_mcp.worker.search.query import Wanted
 
 _READ_CLOSELY = 80
 """How many passages are scored word by word; the others are told apart by the words they can hold."""

@@ -1,0 +1,1 @@
+"""What the product does, for every front end: no SDK, no Click, no Starlette."""

@@ -1,0 +1,1 @@
+"""zim_query: from a sentence to an answer."""

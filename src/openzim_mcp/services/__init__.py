@@ -1,1 +1,0 @@
-"""What the product does: plain functions and values, nothing asynchronous."""

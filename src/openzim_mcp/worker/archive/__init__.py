@@ -1,0 +1,1 @@
+"""What an archive says about itself, and lists of its entries."""

@@ -1,0 +1,1 @@
+"""Articles, sections, links and files of one archive."""
