@@ -23,9 +23,9 @@ from mcp.shared.message import SessionMessage
 from measure import OURS, PEER_VERSION, ZIMS, Server, median, peer_command, report, table
 
 from openzim_mcp import config, server, tokens
+from openzim_mcp.app.app import Backend
 from openzim_mcp.library.changes import Watch
 from openzim_mcp.library.scan import Library, handbook
-from openzim_mcp.protocol.backend import Backend
 from openzim_mcp.protocol.subscriptions import Subscriptions
 
 SMALL = ZIMS / "built" / "bare.zim"

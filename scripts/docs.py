@@ -17,10 +17,11 @@ import session
 from mcp import Client, StdioServerParameters
 
 from openzim_mcp import cli, config, errors
+from openzim_mcp.app import limits
+from openzim_mcp.app.arguments import schema
 from openzim_mcp.app.query import intents
 from openzim_mcp.commands import clients, exits, frame, table
-from openzim_mcp.protocol import limits, prompts, resources, tools
-from openzim_mcp.protocol.arguments import schema
+from openzim_mcp.protocol import prompts, resources, tools
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import Field
 
+from openzim_mcp.app.arguments import ArchiveArguments, parse, schema
 from openzim_mcp.errors import OpenZimMcpValidationError
-from openzim_mcp.protocol.arguments import ArchiveArguments, parse, schema
 
 
 class Sample(ArchiveArguments):

@@ -11,7 +11,7 @@ from mcp import Client, MCPError
 from mcp.server import Server
 
 from openzim_mcp import errors
-from openzim_mcp.protocol.border import guarded
+from openzim_mcp.protocol.errors import guarded
 
 pytestmark = pytest.mark.anyio
 FAULTS: dict[str, Exception] = {

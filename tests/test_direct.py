@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from openzim_mcp import config, errors
+from openzim_mcp.app.app import Backend, Markdown
 from openzim_mcp.library.scan import Library
 from openzim_mcp.protocol import direct
-from openzim_mcp.protocol.backend import Backend, Markdown
 from wire import Wire
 
 pytestmark = pytest.mark.anyio

@@ -3,9 +3,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from openzim_mcp.app.limits import RateLimiter
 from openzim_mcp.config import BucketSettings, Operation, RateLimitSettings
 from openzim_mcp.errors import OpenZimMcpRateLimitError
-from openzim_mcp.protocol.limits import RateLimiter
 
 
 def charge(limiter: RateLimiter, operation: Operation, times: int, client: str = "") -> int:

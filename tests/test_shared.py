@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 import pytest
 
+from openzim_mcp.app.limits import LocalPurse
 from openzim_mcp.config import RateLimitSettings
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 from openzim_mcp.http import shared
 from openzim_mcp.http.shared import SharedPurse
-from openzim_mcp.protocol.limits import LocalPurse
 from store import PASSWORD, Store
 from web import Visit, Web
 

@@ -14,18 +14,18 @@ from mcp.server import CacheHint, Server
 from starlette.routing import Router
 
 from openzim_mcp import __version__, config, telemetry
+from openzim_mcp.app.app import Backend
+from openzim_mcp.app.arguments import schema
+from openzim_mcp.app.watch import watch
 from openzim_mcp.library.scan import Library, handbook
 from openzim_mcp.protocol import tools
-from openzim_mcp.protocol.arguments import schema
-from openzim_mcp.protocol.backend import Backend
-from openzim_mcp.protocol.border import guarded
 from openzim_mcp.protocol.completions import Completions
-from openzim_mcp.protocol.frames import frames
+from openzim_mcp.protocol.errors import guarded
+from openzim_mcp.protocol.jsonrpc import frames
 from openzim_mcp.protocol.prompts import Prompts
 from openzim_mcp.protocol.resources import Resources
 from openzim_mcp.protocol.stdio import StdinLines, StdoutLines
 from openzim_mcp.protocol.subscriptions import Subscriptions
-from openzim_mcp.protocol.watcher import watch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from mcp.server import NotificationOptions, ServerRequestContext
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from openzim_mcp.app.limits import Purse
     from openzim_mcp.library.scan import Listing
-    from openzim_mcp.protocol.limits import Purse
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from openzim_mcp.commands.terminal import Cell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.commands.terminal import Block, Terminal
-    from openzim_mcp.protocol.backend import Backend
 
 _SOURCE = re.compile(r"^(Source: .*)$", re.MULTILINE)
 _NOTHING = "Nothing was found"

@@ -10,8 +10,8 @@ from openzim_mcp.commands import frame, session
 from openzim_mcp.commands.terminal import Cell, Facts, Table, size
 
 if TYPE_CHECKING:
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.commands.terminal import Terminal
-    from openzim_mcp.protocol.backend import Backend
 
 _TOLD = ("description", "language", "date", "creator", "publisher", "flavour", "source", "license")
 _COUNTED = {"articles": "articles", "entries": "entries", "media": "pictures and other media"}

@@ -12,8 +12,8 @@ from openzim_mcp.commands.exits import Exit
 from openzim_mcp.commands.terminal import Cell, Table, size
 
 if TYPE_CHECKING:
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.commands.terminal import Terminal
-    from openzim_mcp.protocol.backend import Backend
 
 _HEADER = ("name", "title", "lang", "date", "articles", "size", "state")
 

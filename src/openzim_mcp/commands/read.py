@@ -12,8 +12,8 @@ from openzim_mcp.commands import frame, session
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.commands.terminal import Terminal
-    from openzim_mcp.protocol.backend import Backend
 
 _WHOLE = 10_000_000
 
@@ -58,11 +58,11 @@ def command(
 
 async def _whole(backend: Backend, zim_file_path: str | None, entry_path: str) -> dict[str, Any]:
     """Return an article from its start to its end."""
-    from openzim_mcp.protocol import retrieval  # noqa: PLC0415
+    from openzim_mcp.app import reading  # noqa: PLC0415
     from openzim_mcp.worker.reading import article  # noqa: PLC0415
 
     file = await backend.find(zim_file_path)
-    found = await retrieval.read(backend, file, entry_path, article.entry, length=_WHOLE)
+    found = await reading.read(backend, file, entry_path, article.entry, length=_WHOLE)
     return {"archive": file.shown, "path": found.pop("actual_path")} | found
 
 

@@ -10,8 +10,8 @@ from openzim_mcp.commands import frame, session
 from openzim_mcp.commands.exits import Exit
 
 if TYPE_CHECKING:
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.commands.terminal import Terminal
-    from openzim_mcp.protocol.backend import Backend
 
 
 @frame.command(

@@ -13,9 +13,9 @@ from openzim_mcp import errors
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.commands.terminal import Terminal
     from openzim_mcp.config import Settings
-    from openzim_mcp.protocol.backend import Backend
 
 _Result = TypeVar("_Result")
 _WORKERS = 2
@@ -49,8 +49,8 @@ async def _with_backend(
     settings: Settings, work: Callable[[Backend], Awaitable[_Result]]
 ) -> _Result | errors.OpenZimMcpError:
     """Return the result or the error; raised from here, it would arrive inside groups of errors."""
+    from openzim_mcp.app.app import Backend  # noqa: PLC0415
     from openzim_mcp.library.scan import Library, handbook  # noqa: PLC0415
-    from openzim_mcp.protocol.backend import Backend  # noqa: PLC0415
 
     library = Library(settings.allowed_directories or [handbook()])
     async with Backend.running(settings, library, settings.worker.count or _WORKERS) as backend:

@@ -13,8 +13,8 @@ from openzim_mcp.commands.exits import Exit
 from openzim_mcp.commands.terminal import Cell, Table, size
 
 if TYPE_CHECKING:
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.commands.terminal import Bars, Terminal
-    from openzim_mcp.protocol.backend import Backend
     from openzim_mcp.zimfile import ArchiveFile
 
 _HEADER = ("name", "size", "verdict", "indexes")
@@ -54,7 +54,7 @@ def _full(name: str) -> str:
 
 
 async def _verify(backend: Backend, archive: ArchiveFile, bars: Bars) -> dict[str, Any]:
-    from openzim_mcp.protocol import health as protocol_health  # noqa: PLC0415
+    from openzim_mcp.app import health as protocol_health  # noqa: PLC0415
     from openzim_mcp.worker.archive import health  # noqa: PLC0415
 
     update = bars.add(archive.name, archive.size)

@@ -23,6 +23,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from openzim_mcp.app import caller
 from openzim_mcp.http import bounds, visitors
 from openzim_mcp.http.closing import Closing
 from openzim_mcp.http.doors import Cors, Doors
@@ -32,8 +33,7 @@ from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
 from openzim_mcp.http.oauth import Issuer
 from openzim_mcp.http.refusals import Refusal
 from openzim_mcp.http.replica import Replica
-from openzim_mcp.protocol import callers
-from openzim_mcp.protocol.record import Record
+from openzim_mcp.protocol.access_log import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.config import Settings
     from openzim_mcp.http.entrance import Verifier
     from openzim_mcp.http.visitors import Network
-    from openzim_mcp.protocol.backend import Backend
     from openzim_mcp.protocol.subscriptions import Subscriptions
 
 PATH = "/mcp"
@@ -64,7 +64,7 @@ class Hall:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         name = secrets.token_hex(6)
-        callers.note(scope, client=visitors.address_of(scope, self._proxies), request=name)
+        caller.note(scope, client=visitors.address_of(scope, self._proxies), request=name)
 
         async def told(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -10,8 +10,8 @@ import anyio
 from cachetools import TTLCache
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from openzim_mcp.app import caller
 from openzim_mcp.http.refusals import Refusal
-from openzim_mcp.protocol import callers
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -54,7 +54,7 @@ class Bounds:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, if its client has not too many under way already."""
-        visitor = callers.client(scope)
+        visitor = caller.client(scope)
         if refusal := self._refusal(scope, visitor):
             await refusal(scope, receive, send)
             return

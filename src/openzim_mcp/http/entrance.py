@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 
+from openzim_mcp.app import caller
 from openzim_mcp.http.refusals import Refusal
-from openzim_mcp.protocol import callers
 from openzim_mcp.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Entrance:
             )
         else:
             scope["user"] = AuthenticatedUser(access)
-            callers.note(scope, client=access.client_id)
+            caller.note(scope, client=access.client_id)
             await self._app(scope, receive, send)
 
     async def _verified(self, token: str) -> AccessToken | None:
@@ -74,7 +74,7 @@ class Entrance:
     def _refusal(self, scope: Scope, token: str | None) -> Refusal:
         if token is None:
             return self._challenge(401, None, "A bearer token is needed: send it as 'Authorization: Bearer TOKEN'.")
-        address = callers.client(scope)
+        address = caller.client(scope)
         guesses = self._wrong.setdefault(address, TokenBucket(_WRONG_PER_SECOND, _WRONG_AT_ONCE))
         if wait := guesses.take():
             return Refusal(429, "Too many wrong tokens from this address.", retry_after=wait)

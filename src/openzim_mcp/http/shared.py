@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from openzim_mcp.app.limits import LocalPurse
 from openzim_mcp.errors import OpenZimMcpConfigurationError
-from openzim_mcp.protocol.limits import LocalPurse
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

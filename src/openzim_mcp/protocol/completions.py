@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp import MCPError
 
 from openzim_mcp import errors, uris
-from openzim_mcp.protocol import callers
+from openzim_mcp.app import caller
 from openzim_mcp.text import clean
 from openzim_mcp.worker.archive import browse
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from openzim_mcp.protocol.backend import Backend
+    from openzim_mcp.app.app import Backend
 
 _MOST = 100
 _LONGEST_VALUE = 1000
@@ -96,7 +96,7 @@ class Completions:
             raise MCPError(types.INVALID_PARAMS, f"There is no argument {what} to complete.")
         if source in _IN_AN_ARCHIVE:
             try:
-                await self.backend.limiter.charge(callers.client(callers.scope_of(context)), "suggestions")
+                await self.backend.limiter.charge(caller.client(caller.scope_of(context)), "suggestions")
             except errors.OpenZimMcpRateLimitError:
                 return types.CompleteResult(completion=_NOTHING)
         known = (params.context.arguments if params.context else None) or {}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp.protocol import asking, finding, health, retrieval
-from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, parse
+from openzim_mcp.app import health, reading, search
+from openzim_mcp.app.arguments import ArchiveArguments, Arguments, parse
+from openzim_mcp.app.query import ask
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from openzim_mcp.app.app import Backend, Markdown, Payload, Picture
     from openzim_mcp.pool.jobs import Listener
-    from openzim_mcp.protocol.backend import Backend, Markdown, Payload, Picture
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,10 @@ class DirectCall:
 
 
 _TOOLS: dict[str, tuple[type[Arguments], Callable[[Any, Any], Awaitable[Payload | Markdown | Picture]]]] = {
-    "zim_query": (asking.QueryArguments, asking.zim_query),
-    "zim_search": (finding.SearchArguments, finding.zim_search),
-    "zim_get": (retrieval.GetArguments, retrieval.zim_get),
-    "zim_get_section": (retrieval.SectionArguments, retrieval.zim_get_section),
+    "zim_query": (ask.QueryArguments, ask.zim_query),
+    "zim_search": (search.SearchArguments, search.zim_search),
+    "zim_get": (reading.GetArguments, reading.zim_get),
+    "zim_get_section": (reading.SectionArguments, reading.zim_get_section),
     "zim_metadata": (ArchiveArguments, health.zim_metadata),
     "zim_health": (ArchiveArguments, health.zim_health),
 }

@@ -12,7 +12,7 @@ import anyio
 import mcp_types as types
 
 from openzim_mcp import cursors, errors, uris
-from openzim_mcp.protocol import callers, health
+from openzim_mcp.app import caller, health
 from openzim_mcp.text import clean
 from openzim_mcp.worker.archive import metadata
 from openzim_mcp.worker.reading import article
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from openzim_mcp.protocol.backend import Backend, Payload
+    from openzim_mcp.app.app import Backend, Payload
     from openzim_mcp.uris import Address
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
@@ -110,7 +110,7 @@ class Resources:
                 f"No resource {clean(params.uri, 200)!r}.",
                 hint=f"There are {addresses.FILES}, {addresses.ARCHIVE} and {addresses.ENTRY}.",
             )
-        limiter, client = self.backend.limiter, callers.client(callers.scope_of(context))
+        limiter, client = self.backend.limiter, caller.client(caller.scope_of(context))
         if address.name is None:
             await limiter.charge(client, "default")
             return _json_result(params.uri, await health.archive_list(self.backend))

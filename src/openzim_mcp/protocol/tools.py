@@ -11,13 +11,14 @@ from mcp import MCPError
 from pydantic import Field, model_validator
 
 from openzim_mcp import cursors, errors
-from openzim_mcp.protocol import asking, callers, finding, health, retrieval
-from openzim_mcp.protocol.arguments import ArchiveArguments, Arguments, check_start, parse, schema
-from openzim_mcp.protocol.asking import QueryArguments
-from openzim_mcp.protocol.backend import Markdown, Picture
-from openzim_mcp.protocol.border import foreseen
-from openzim_mcp.protocol.finding import SearchArguments
-from openzim_mcp.protocol.retrieval import GetArguments, SectionArguments
+from openzim_mcp.app import caller, health, reading, search
+from openzim_mcp.app.app import Markdown, Picture
+from openzim_mcp.app.arguments import ArchiveArguments, Arguments, check_start, parse, schema
+from openzim_mcp.app.query import ask
+from openzim_mcp.app.query.ask import QueryArguments
+from openzim_mcp.app.reading import GetArguments, SectionArguments
+from openzim_mcp.app.search import SearchArguments
+from openzim_mcp.protocol.errors import foreseen
 from openzim_mcp.text import clean
 from openzim_mcp.worker.archive import browse
 from openzim_mcp.worker.reading import links
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
+    from openzim_mcp.app.app import Backend, Payload
     from openzim_mcp.config import Operation
-    from openzim_mcp.protocol.backend import Backend, Payload
 
 _READ_ONLY = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
@@ -52,7 +53,7 @@ class Call:
     @property
     def client(self) -> str:
         """Who is charged for it."""
-        return callers.client(callers.scope_of(self.context))
+        return caller.client(caller.scope_of(self.context))
 
     @property
     def connection(self) -> object:
@@ -159,7 +160,7 @@ async def _zim_links(call: Call, given: LinksArguments) -> Payload:
     function = links.related if given.direction == "related" else links.outbound
     limit = given.limit or (20 if given.direction == "related" else 100)
     page = {"limit": limit, "offset": given.offset, "cursor": given.cursor}
-    return await retrieval.read(call.backend, archive, given.entry_path or "", function, **page)
+    return await reading.read(call.backend, archive, given.entry_path or "", function, **page)
 
 
 def _continued(model: type[_Cursored], tool: str, given: _Cursored) -> _Cursored:
@@ -169,7 +170,7 @@ def _continued(model: type[_Cursored], tool: str, given: _Cursored) -> _Cursored
 
 
 async def _zim_search(call: Call, given: SearchArguments) -> Payload:
-    return await finding.zim_search(call, _continued(SearchArguments, fulltext.TOOL, given))
+    return await search.zim_search(call, _continued(SearchArguments, fulltext.TOOL, given))
 
 
 TOOLS = (
@@ -181,16 +182,16 @@ TOOLS = (
         "section S of X; related to X; compare X and Y; next page. 'in NAME' asks one archive.",
         QueryArguments,
         "default",
-        asking.zim_query,
+        ask.zim_query,
         simple=True,
-        about=asking.archives_there,
+        about=ask.archives_there,
     ),
     Tool(
         "zim_search",
         "Search",
         "Find articles by words, a question or a title, in one archive or in all; each with the passage that matches.",
         SearchArguments,
-        finding.charged_as,
+        search.charged_as,
         _zim_search,
     ),
     Tool(
@@ -198,8 +199,8 @@ TOOLS = (
         "Read an entry",
         "Read an article by path, title or URL as Markdown; or its summary or outline, several entries, a file.",
         GetArguments,
-        retrieval.charged_as,
-        retrieval.zim_get,
+        reading.charged_as,
+        reading.zim_get,
     ),
     Tool(
         "zim_get_section",
@@ -207,7 +208,7 @@ TOOLS = (
         "Read one section of an article, with its subsections and the names of its neighbours.",
         SectionArguments,
         "default",
-        retrieval.zim_get_section,
+        reading.zim_get_section,
     ),
     Tool(
         "zim_browse",

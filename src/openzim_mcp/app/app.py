@@ -14,10 +14,10 @@ from anyio import to_thread
 from cachetools import TTLCache
 
 from openzim_mcp import errors
+from openzim_mcp.app.limits import Purse, RateLimiter
 from openzim_mcp.library.verdicts import Verdicts
 from openzim_mcp.pool.jobs import Verifier
 from openzim_mcp.pool.pool import Engine
-from openzim_mcp.protocol.limits import Purse, RateLimiter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

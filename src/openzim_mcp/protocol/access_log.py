@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 import mcp_types as types
 
+from openzim_mcp.app import caller
 from openzim_mcp.logs import FIELDS
-from openzim_mcp.protocol import callers
 from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ class Record:
     def _note(self, context: ServerRequestContext[Any, Any], outcome: str, seconds: float) -> None:
         tool, archive = _about(context)
         self._counter.count(context.method, tool, outcome, seconds)
-        scope = callers.scope_of(context)
+        scope = caller.scope_of(context)
         fields = {
-            "request": callers.request(scope),
-            "client": callers.client(scope),
+            "request": caller.request(scope),
+            "client": caller.client(scope),
             "tool": tool,
             "archive": archive,
             "ms": round(seconds * 1000, 1),

@@ -8,16 +8,16 @@ import anyio
 from pydantic import Field, field_validator
 
 from openzim_mcp import errors
-from openzim_mcp.protocol.arguments import ArchiveArguments
-from openzim_mcp.protocol.backend import Markdown, Picture
-from openzim_mcp.protocol.progress import Tally
+from openzim_mcp.app.app import Markdown, Picture
+from openzim_mcp.app.arguments import ArchiveArguments
+from openzim_mcp.app.progress import Tally
 from openzim_mcp.worker.reading import article, resolve, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from openzim_mcp.app.app import Backend, Payload
     from openzim_mcp.config import Operation
-    from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
     from openzim_mcp.zimfile import ArchiveFile
 

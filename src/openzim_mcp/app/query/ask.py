@@ -11,13 +11,12 @@ import anyio
 from pydantic import ConfigDict, Field, model_validator
 
 from openzim_mcp import cursors, errors, tokens
-from openzim_mcp.app.query import intents
-from openzim_mcp.protocol import requests
-from openzim_mcp.protocol.arguments import check_start, parse
-from openzim_mcp.protocol.backend import Markdown, Picture
-from openzim_mcp.protocol.finding import state
-from openzim_mcp.protocol.question import Question, Reply
-from openzim_mcp.protocol.retrieval import BudgetedArguments
+from openzim_mcp.app.app import Markdown, Picture
+from openzim_mcp.app.arguments import check_start, parse
+from openzim_mcp.app.query import handlers, intents
+from openzim_mcp.app.query.reply import Question, Reply
+from openzim_mcp.app.reading import BudgetedArguments
+from openzim_mcp.app.search import state
 from openzim_mcp.text import clean
 from openzim_mcp.worker.archive import metadata
 from openzim_mcp.worker.search import query as queries
@@ -25,7 +24,7 @@ from openzim_mcp.worker.search import query as queries
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.protocol.backend import Backend, Payload
+    from openzim_mcp.app.app import Backend, Payload
     from openzim_mcp.protocol.tools import Call
     from openzim_mcp.zimfile import ArchiveFile
 
@@ -127,7 +126,7 @@ async def _reply(question: Question) -> Reply | Payload | Picture:
     """Do what the best supported reading of a query says."""
     text, question = await _addressed(question)
     if question.given.synthesize:
-        return await requests.briefing(question, text)
+        return await handlers.briefing(question, text)
     evidence = await _evidence(question, intents.titles_in(text))
     best, *others = intents.choose(text, evidence)
     if best.intent == "next":
@@ -138,7 +137,7 @@ async def _reply(question: Question) -> Reply | Payload | Picture:
     except (errors.EntryNotFound, errors.SectionNotFound):
         if best.title is None or (evidence.get(best.title, 0.0) > 0 and best.intent != "part"):
             raise
-    return await requests.answer(question, {"query": text})
+    return await handlers.answer(question, {"query": text})
 
 
 def _guessed(best: intents.Reading, others: Sequence[intents.Reading]) -> str:
@@ -154,7 +153,7 @@ async def _missing(question: Question, best: intents.Reading, others: Sequence[i
     named = [reading.title for reading in others if reading.title and reading.intent in _ABOUT_AN_ARTICLE]
     if best.intent != "question" or not named:
         return ""
-    near = await requests.nearest(question, named[0])
+    near = await handlers.nearest(question, named[0])
     return clean(f"(No article is called {named[0]!r}.{f' {near}' if near else ''})", _LONGEST_NOTE)
 
 
@@ -164,7 +163,7 @@ async def _noted(question: Question, reading: intents.Reading, note: str) -> Rep
     if note and question.tokens:
         left = int(question.tokens - tokens.estimate(f"\n\n{note}") * tokens.MARGIN)
         question = replace(question, given=given.model_copy(update={"compact_budget": left}))
-    reply = await requests.HANDLERS[reading.intent](question, reading.slots)
+    reply = await handlers.HANDLERS[reading.intent](question, reading.slots)
     if not note or not isinstance(reply, Reply):
         return reply
     rest = reply.rest and reply.rest.model_copy(update={"compact_budget": given.compact_budget})

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from openzim_mcp import cursors, errors
-from openzim_mcp.protocol.arguments import ArchiveArguments, check_start
-from openzim_mcp.protocol.progress import Tally
+from openzim_mcp.app.arguments import ArchiveArguments, check_start
+from openzim_mcp.app.progress import Tally
 from openzim_mcp.worker.search import fulltext, titles
 from openzim_mcp.worker.search import query as queries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from openzim_mcp.app.app import Backend, Payload
     from openzim_mcp.config import Operation
     from openzim_mcp.pool.jobs import Listener
-    from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
     from openzim_mcp.zimfile import ArchiveFile
 

@@ -10,10 +10,10 @@ import anyio
 
 from openzim_mcp import errors
 from openzim_mcp.library.changes import Watch
-from openzim_mcp.protocol.border import foreseen
+from openzim_mcp.protocol.errors import foreseen
 
 if TYPE_CHECKING:
-    from openzim_mcp.protocol.backend import Backend
+    from openzim_mcp.app.app import Backend
     from openzim_mcp.protocol.subscriptions import Subscriptions
 
 log = logging.getLogger(__name__)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from openzim_mcp import errors
-from openzim_mcp.protocol.progress import Tally
+from openzim_mcp.app.progress import Tally
 from openzim_mcp.worker.archive import health, metadata
 
 if TYPE_CHECKING:
+    from openzim_mcp.app.app import Backend, Payload
+    from openzim_mcp.app.arguments import ArchiveArguments
     from openzim_mcp.library.scan import Listing
     from openzim_mcp.pool.jobs import Listener, Verification
-    from openzim_mcp.protocol.arguments import ArchiveArguments
-    from openzim_mcp.protocol.backend import Backend, Payload
     from openzim_mcp.protocol.tools import Call
     from openzim_mcp.zimfile import ArchiveFile, Identity
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import cursors, errors, tokens
-from openzim_mcp.protocol import finding
-from openzim_mcp.protocol.retrieval import BUDGETS
+from openzim_mcp.app import search
+from openzim_mcp.app.reading import BUDGETS
 from openzim_mcp.text import clean
 from openzim_mcp.worker.search import answer as answers
 from openzim_mcp.worker.search import survey
@@ -15,8 +15,8 @@ from openzim_mcp.worker.search import survey
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from openzim_mcp.protocol.asking import QueryArguments
-    from openzim_mcp.protocol.backend import Backend
+    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.query.ask import QueryArguments
     from openzim_mcp.zimfile import ArchiveFile
 
 BUDGET = 600
@@ -121,7 +121,7 @@ class Question:
         if rest is None:
             return ""
         request = rest.model_dump(exclude_defaults=True, exclude={"offset", "cursor"})
-        cursor = cursors.encode("zim_query", finding.state(self.every), rest.offset, request)
+        cursor = cursors.encode("zim_query", search.state(self.every), rest.offset, request)
         return f"[offset={rest.offset} continues; cursor={cursor}]"
 
 

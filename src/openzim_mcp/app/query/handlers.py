@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors, tokens
+from openzim_mcp.app import health, search
+from openzim_mcp.app.app import Picture
 from openzim_mcp.app.query import intents
-from openzim_mcp.protocol import finding, health
-from openzim_mcp.protocol.backend import Picture
-from openzim_mcp.protocol.question import BUDGET, Question, Reply
-from openzim_mcp.protocol.retrieval import read
+from openzim_mcp.app.query.reply import BUDGET, Question, Reply
+from openzim_mcp.app.reading import read
 from openzim_mcp.text import clean
 from openzim_mcp.worker.archive import browse, metadata
 from openzim_mcp.worker.reading import article, links
@@ -24,7 +24,7 @@ from openzim_mcp.worker.search.language import fold
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from openzim_mcp.protocol.backend import Payload
+    from openzim_mcp.app.app import Payload
     from openzim_mcp.zimfile import ArchiveFile
 
 _BRIEFING_BUDGET = 1200
@@ -99,7 +99,7 @@ async def nearest(question: Question, text: str) -> str:
     """Name the titles that come next to a text, if there are any."""
     request = {"query": text, "mode": "title", "limit": _NEAREST}
     found = await question.each(titles.find, request=request, offset=0, cursor=None)
-    rows = finding.merge(list(found.values()), "title")[:_NEAREST]
+    rows = search.merge(list(found.values()), "title")[:_NEAREST]
     return f"The nearest titles: {', '.join(dict.fromkeys(row['title'] for row in rows))}." if rows else ""
 
 
@@ -219,8 +219,8 @@ async def _search(question: Question, slots: Slots) -> Reply:
     query, start = slots["query"], question.given.offset
     request = {"query": query, "mode": "fulltext", "limit": start + question.limit}
     snippet = _SNIPPET if question.given.compact else None
-    found = await finding.everywhere(question.backend, question.archives, request, snippet)
-    rows = finding.merge(found, "fulltext")[start : start + question.limit]
+    found = await search.everywhere(question.backend, question.archives, request, snippet)
+    rows = search.merge(found, "fulltext")[start : start + question.limit]
     if not rows and not start:
         return await _nothing(question, query)
     total = sum(answer.get("total", 0) for answer in found)
@@ -250,7 +250,7 @@ async def _names(question: Question, function: Callable[..., Any], query: str, m
     found = list((await question.each(function, request=request, offset=0, cursor=None)).values())
     rows = [
         f"- {row['title']}{' (' + row['match'] + ')' if 'match' in row else ''} — {row['archive']}: {row['path']}"
-        for row in finding.merge(found, mode)
+        for row in search.merge(found, mode)
     ]
     is_all = len(rows) <= stop and all(answer["done"] for answer in found)
     return question.listed("", rows[start:stop], is_all=is_all) if rows else await _nothing(question, query)
