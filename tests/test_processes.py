@@ -18,7 +18,7 @@ import pytest
 
 from conftest import write_zim
 from ear import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening, settle, stream
-from openzim_mcp.http.processes import CANNOT_START, Processes
+from openzim_mcp.http.supervisor import CANNOT_START, Processes
 from web import Visit, Web, answer
 from wire import HANDSHAKE_REVISIONS, MODERN, children, environment, is_alive
 

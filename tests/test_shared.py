@@ -14,8 +14,8 @@ import pytest
 from openzim_mcp.app.limits import LocalPurse
 from openzim_mcp.config import RateLimitSettings
 from openzim_mcp.errors import OpenZimMcpConfigurationError
-from openzim_mcp.http import shared
-from openzim_mcp.http.shared import SharedPurse
+from openzim_mcp.http import redis_limits
+from openzim_mcp.http.redis_limits import SharedPurse
 from store import PASSWORD, Store
 from web import Visit, Web
 
@@ -159,7 +159,7 @@ async def test_without_the_store_each_process_counts_alone_until_it_is_back(
         assert here.is_shared
         assert there.is_shared
 
-    told = [record.getMessage() for record in caplog.records if record.name == shared.__name__]
+    told = [record.getMessage() for record in caplog.records if record.name == redis_limits.__name__]
     away = [line for line in told if "is away, each process counts alone" in line]
     assert len(away) == 2, told
     assert len([line for line in told if "is back" in line]) == 2
@@ -222,7 +222,7 @@ async def test_a_wrong_password_is_told_by_its_kind_only(running: Store, caplog:
 )
 async def test_an_address_that_is_none_ends_the_start_and_is_not_shown(rest: str) -> None:
     with pytest.raises(OpenZimMcpConfigurationError) as told:
-        shared.check(f"redis://:{PASSWORD}{'@' if '@' not in rest else ''}{rest}")
+        redis_limits.check(f"redis://:{PASSWORD}{'@' if '@' not in rest else ''}{rest}")
 
     assert "OPENZIM_MCP_REDIS_URL" in told.value.message
     assert PASSWORD not in str(told.value)
@@ -231,14 +231,14 @@ async def test_an_address_that_is_none_ends_the_start_and_is_not_shown(rest: str
 
 async def test_addresses_that_can_be_meant_are_accepted() -> None:
     for url in ("redis://h", "rediss://:p@h:6380/2", "valkeys://u:p@h", "redis://valkey:6379", "unix:///run/x.sock"):
-        shared.check(url)
+        redis_limits.check(url)
 
 
 async def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
 
     with pytest.raises(OpenZimMcpConfigurationError, match=r"needs redis: pip install 'openzim-mcp\[cluster\]'"):
-        shared.check("redis://h")
+        redis_limits.check("redis://h")
 
 
 async def test_a_server_starts_and_answers_without_its_store(own: Store, town_zim: Path) -> None:

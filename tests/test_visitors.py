@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from openzim_mcp.http import visitors
+from openzim_mcp.http import client_address
 
 PROXIES = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8")]
 
@@ -36,4 +36,4 @@ def test_a_client_is_the_nearest_address_that_is_no_trusted_proxy(
     headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
     scope = {"type": "http", "client": (peer, 1) if peer else None, "headers": headers}
 
-    assert visitors.address_of(scope, PROXIES) == client
+    assert client_address.address_of(scope, PROXIES) == client

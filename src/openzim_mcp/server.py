@@ -138,17 +138,17 @@ def serve(settings: config.Settings) -> int:
 
 
 def _serve_http(settings: config.Settings) -> int:
-    from openzim_mcp.http import listen, shared  # noqa: PLC0415  a server over a pipe does without it
+    from openzim_mcp.http import redis_limits, serve  # noqa: PLC0415  a server over a pipe does without it
 
     if settings.redis_url:
-        shared.check(settings.redis_url.get_secret_value())
-    return listen.listen(settings, http_application, _serving(_library(settings).scan()))
+        redis_limits.check(settings.redis_url.get_secret_value())
+    return serve.listen(settings, http_application, _serving(_library(settings).scan()))
 
 
 def http_application(settings: config.Settings) -> ASGIApp:
     """Return the application that a process serves; what it needs runs as long as it does."""
     from openzim_mcp.http.app import Application  # noqa: PLC0415
-    from openzim_mcp.http.shared import SharedPurse  # noqa: PLC0415
+    from openzim_mcp.http.redis_limits import SharedPurse  # noqa: PLC0415
 
     redis = settings.redis_url
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -24,15 +24,15 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from openzim_mcp.app import caller
-from openzim_mcp.http import bounds, visitors
-from openzim_mcp.http.closing import Closing
-from openzim_mcp.http.doors import Cors, Doors
-from openzim_mcp.http.entrance import Entrance
-from openzim_mcp.http.keyring import Keyring
+from openzim_mcp.http import client_address, concurrency
+from openzim_mcp.http.auth import Entrance
+from openzim_mcp.http.errors import Refusal
 from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
 from openzim_mcp.http.oauth import Issuer
-from openzim_mcp.http.refusals import Refusal
-from openzim_mcp.http.replica import Replica
+from openzim_mcp.http.security import Cors, Doors
+from openzim_mcp.http.session_prefix import Replica
+from openzim_mcp.http.shutdown import Closing
+from openzim_mcp.http.token_file import Keyring
 from openzim_mcp.protocol.access_log import Record
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import Backend
     from openzim_mcp.config import Settings
-    from openzim_mcp.http.entrance import Verifier
-    from openzim_mcp.http.visitors import Network
+    from openzim_mcp.http.auth import Verifier
+    from openzim_mcp.http.client_address import Network
     from openzim_mcp.protocol.subscriptions import Subscriptions
 
 PATH = "/mcp"
@@ -64,7 +64,7 @@ class Hall:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         name = secrets.token_hex(6)
-        caller.note(scope, client=visitors.address_of(scope, self._proxies), request=name)
+        caller.note(scope, client=client_address.address_of(scope, self._proxies), request=name)
 
         async def told(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -87,17 +87,17 @@ class Application:
     def __init__(self, server: Server[Any], backend: Backend, subscriptions: Subscriptions) -> None:
         settings = backend.settings
         self.closing = Closing(subscriptions.close)
-        self.proxies = visitors.networks(settings.trusted_proxies)
+        self.proxies = client_address.networks(settings.trusted_proxies)
         self.sessions = StreamableHTTPSessionManager(
             server,
             stateless=not settings.has_sessions,
-            session_idle_timeout=bounds.SESSION_IDLE_SECONDS,
-            max_request_body_size=bounds.BODY_BYTES,
-            max_sessions=bounds.SESSIONS,
+            session_idle_timeout=concurrency.SESSION_IDLE_SECONDS,
+            max_request_body_size=concurrency.BODY_BYTES,
+            max_sessions=concurrency.SESSIONS,
         )
         handle: ASGIApp = self.sessions.handle_request if settings.has_sessions else _Streamless(self.sessions)
         served = _afresh(handle)
-        bounded = bounds.Bounds(Replica(served, settings.replica) if settings.replica else served, self.closing)
+        bounded = concurrency.Bounds(Replica(served, settings.replica) if settings.replica else served, self.closing)
         metrics = _metrics(backend, subscriptions, bounded)
         server.middleware.append(Record(metrics))
         app = Starlette(
@@ -119,7 +119,7 @@ def _afresh(app: ASGIApp) -> ASGIApp:
     return serve
 
 
-def _metrics(backend: Backend, subscriptions: Subscriptions, bounded: bounds.Bounds) -> Metrics:
+def _metrics(backend: Backend, subscriptions: Subscriptions, bounded: concurrency.Bounds) -> Metrics:
     return Metrics(
         in_flight=("Requests under way.", lambda: bounded.in_flight),
         sessions=("Connections of the handshake revisions.", lambda: subscriptions.connections),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mcp.server.auth.provider import AccessToken
 
 from openzim_mcp.config import read_tokens
-from openzim_mcp.http.visitors import fingerprint
+from openzim_mcp.http.client_address import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

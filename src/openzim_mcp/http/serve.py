@@ -14,8 +14,8 @@ import uvicorn
 
 from openzim_mcp import logs, telemetry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
-from openzim_mcp.http import doors, patience
-from openzim_mcp.http.processes import Processes
+from openzim_mcp.http import connections, security
+from openzim_mcp.http.supervisor import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ _BACKLOG = 1024
 
 def listen(settings: Settings, application: Callable[[Settings], ASGIApp], serving: str) -> int:
     """Serve an application until a signal comes, and return the exit code; `serving` says what there is."""
-    patience.make_room()
+    connections.make_room()
     if hasattr(signal, "SIGHUP"):
         # The token file is read again by itself, so there is nothing that a hang-up could mean.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -73,7 +73,7 @@ def _serve(settings: Settings, application: Callable[[Settings], ASGIApp], liste
     config = uvicorn.Config(
         functools.partial(application, settings),
         factory=True,
-        http=patience.ImpatientProtocol,
+        http=connections.ImpatientProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -82,7 +82,7 @@ def _serve(settings: Settings, application: Callable[[Settings], ASGIApp], liste
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        h11_max_incomplete_event_size=doors.HEADER_BYTES,
+        h11_max_incomplete_event_size=security.HEADER_BYTES,
     )
     uvicorn.Server(config).run([listener])
 

@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 
 from openzim_mcp.app import caller
-from openzim_mcp.http.refusals import Refusal
+from openzim_mcp.http.errors import Refusal
 from openzim_mcp.token_bucket import TokenBucket
 
 if TYPE_CHECKING:

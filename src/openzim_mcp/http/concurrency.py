@@ -11,12 +11,12 @@ from cachetools import TTLCache
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from openzim_mcp.app import caller
-from openzim_mcp.http.refusals import Refusal
+from openzim_mcp.http.errors import Refusal
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from openzim_mcp.http.closing import Closing
+    from openzim_mcp.http.shutdown import Closing
 
 IN_FLIGHT = 1024
 IN_FLIGHT_EACH = 64

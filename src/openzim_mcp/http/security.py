@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 
-from openzim_mcp.http.refusals import Refusal
+from openzim_mcp.http.errors import Refusal
 from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
