@@ -16,11 +16,13 @@ import click
 import session
 from mcp import Client, StdioServerParameters
 
-from openzim_mcp import cli, config, errors
+from openzim_mcp import config, errors
 from openzim_mcp.app import limits
 from openzim_mcp.app.arguments import schema
 from openzim_mcp.app.query import intents
-from openzim_mcp.commands import clients, exits, frame, table
+from openzim_mcp.cli import clients, exits, registry
+from openzim_mcp.cli import command as frame
+from openzim_mcp.cli import main as cli
 from openzim_mcp.protocol import prompts, resources, tools
 
 ROOT = Path(__file__).parent.parent
@@ -131,13 +133,13 @@ def usage() -> str:
 
 def command_list() -> str:
     """Return a row for each command."""
-    return _table(["command", "what it does"], [[f"`{row.name}`", row.summary] for row in table.ROWS])
+    return _table(["command", "what it does"], [[f"`{row.name}`", row.summary] for row in registry.ROWS])
 
 
 def command_help() -> str:
     """Return the help of each command."""
     parts = []
-    for row in table.ROWS:
+    for row in registry.ROWS:
         command = frame.group.get_command(click.Context(frame.group), row.name)
         assert command is not None
         context = click.Context(command, info_name=f"{frame.PROGRAM} {row.name}", terminal_width=100)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.commands.exits import Exit
+from openzim_mcp.cli.exits import Exit
 from people import Ended, on_terminal, run
 
 

@@ -27,7 +27,7 @@ def test_version_and_help_answer() -> None:
 
 
 def test_help_does_without_the_sdk() -> None:
-    code = "import sys; from openzim_mcp.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
+    code = "import sys; from openzim_mcp.cli.main import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
     found = subprocess.run(
         [sys.executable, "-c", code + "print([m for m in ('mcp', 'pydantic', 'libzim') if m in sys.modules])"],
         capture_output=True,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.commands import clients, table
-from openzim_mcp.commands.clients import CLIENTS, NAMES
-from openzim_mcp.commands.exits import Exit
+from openzim_mcp.cli import clients, registry
+from openzim_mcp.cli.clients import CLIENTS, NAMES
+from openzim_mcp.cli.exits import Exit
 from people import on_terminal, run
 
 WINDOWS = {
@@ -186,5 +186,5 @@ def test_the_help_names_every_client() -> None:
     shown = " ".join(run("connect", "--help").out.split())
 
     assert [name for name in NAMES if name not in shown] == []
-    assert "connect" in table.NAMES
+    assert "connect" in registry.NAMES
     assert os.sep in clients.command_line([])[0]

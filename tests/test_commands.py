@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.commands.exits import Exit
+from openzim_mcp.cli.exits import Exit
 from people import on_terminal, run
 
 

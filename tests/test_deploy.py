@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from openzim_mcp import config
-from openzim_mcp.commands.table import NAMES
+from openzim_mcp.cli.registry import NAMES
 from wire import COMMAND
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ import docs as generator
 import pytest
 
 from openzim_mcp import __version__, config
-from openzim_mcp.commands.table import NAMES
+from openzim_mcp.cli.registry import NAMES
 from wire import Wire
 
 ROOT = Path(__file__).parent.parent

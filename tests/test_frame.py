@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.commands import exits, frame, table
+from openzim_mcp.cli import command, exits, registry
 from people import on_terminal, person, run
 from wire import COMMAND, children
 
 
-@pytest.mark.parametrize("name", table.NAMES)
+@pytest.mark.parametrize("name", registry.NAMES)
 def test_every_command_has_help_with_an_example(name: str) -> None:
     shown = run(name, "--help")
 
@@ -25,7 +25,7 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
 def test_the_help_of_the_program_lists_every_command() -> None:
     shown = run("--help").out
 
-    assert [row.name for row in table.ROWS if f"  {row.name} " not in shown or row.summary not in shown] == []
+    assert [row.name for row in registry.ROWS if f"  {row.name} " not in shown or row.summary not in shown] == []
 
 
 def test_help_needs_no_unicode() -> None:
@@ -127,4 +127,4 @@ def test_json_is_json_on_a_terminal_too() -> None:
 
 def test_the_group_knows_only_its_commands() -> None:
     assert run("completion").code == 2
-    assert frame.group.get_command(None, "serve") is None  # type: ignore[arg-type]
+    assert command.group.get_command(None, "serve") is None  # type: ignore[arg-type]

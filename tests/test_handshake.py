@@ -6,7 +6,7 @@ import time
 import pytest
 
 from openzim_mcp import __version__
-from openzim_mcp.commands import handshake
+from openzim_mcp.cli import handshake
 from wire import COMMAND
 
 

@@ -193,7 +193,7 @@ def test_titles_with_words_of_requests_in_them_stay_titles() -> None:
 
 
 def test_no_name_of_the_vocabulary_is_unused() -> None:
-    written = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (intents, phrases))
+    written = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (intents, patterns))
     words = (Path(intents.__file__).parent / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[1:]
 
     assert [

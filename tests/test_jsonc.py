@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from openzim_mcp.commands import jsonc
+from openzim_mcp.cli import jsonc
 
 PATH = ("mcpServers", "zim")
 VALUE = {"command": "openzim-mcp", "args": ["/zims"]}

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from openzim_mcp import config
-from openzim_mcp.commands import probe
-from openzim_mcp.commands.exits import Exit
+from openzim_mcp.cli import probe
+from openzim_mcp.cli.exits import Exit
 from people import run
 
 HTTP = {"OPENZIM_MCP_TRANSPORT": "http"}

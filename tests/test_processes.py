@@ -248,7 +248,7 @@ def test_a_process_that_does_not_end_is_ended(
 
 def test_without_a_place_for_its_numbers_the_start_says_what_to_give(tmp_path: Path) -> None:
     lacking = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc']\n"
-    code = f"{lacking}import sys\nfrom openzim_mcp import cli\nsys.exit(cli.main(['--transport=http', '--workers=2']))"
+    code = f"{lacking}import sys\nfrom openzim_mcp.cli import main\nsys.exit(main.main(['--transport=http', '--workers=2']))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

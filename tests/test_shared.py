@@ -141,7 +141,7 @@ async def test_without_the_store_each_process_counts_alone_until_it_is_back(
     own: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(shared, "_REST_SECONDS", 0.3)
+    monkeypatch.setattr(redis_limits, "_REST_SECONDS", 0.3)
     async with purse(own.url) as here, purse(own.url) as there:
         assert await taken(here, "one", 10) == [True]
         assert await taken(there, "one", 1) == [False]
@@ -186,7 +186,7 @@ async def test_a_store_that_hangs_delays_few_calls_and_none_for_long(own: Store)
 async def test_one_call_looks_for_a_store_that_hangs_and_the_others_do_not_wait(
     own: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared, "_REST_SECONDS", 0.6)
+    monkeypatch.setattr(redis_limits, "_REST_SECONDS", 0.6)
     async with purse(own.url) as here:
         own.hang()
         try:

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from openzim_mcp.commands import terminal
+from openzim_mcp.cli import terminal
 from people import person
 
 SHOW = """
-from openzim_mcp.commands.terminal import Cell, Facts, Table, Terminal
+from openzim_mcp.cli.terminal import Cell, Facts, Table, Terminal
 table = Table(
     ["name", "size", "state", "why"],
     [["wiki", "1.2 GB", Cell("sound", "good"), "it → fits"], ["a|b", "3 B", Cell("damaged", "bad"), "Zürich…"]],

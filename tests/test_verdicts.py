@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import archive_file
-from openzim_mcp.commands.exits import Exit
+from openzim_mcp.cli.exits import Exit
 from openzim_mcp.library.verdicts import Verdicts
 from openzim_mcp.pool.jobs import Verifier
 from people import on_terminal, run

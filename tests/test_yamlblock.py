@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.commands import yamlblock
+from openzim_mcp.cli import yaml_edit
 
 PATH = ("extensions", "zim")
 VALUE = {"enabled": True, "cmd": "C:\\zim", "args": ["--mode", "simple"], "envs": {}}
@@ -23,19 +23,19 @@ BLOCK = '  zim:\n    enabled: true\n    cmd: "C:\\\\zim"\n    args:\n    - "--mo
     ],
 )
 def test_a_block_is_put_below_its_name(before: str, after: str) -> None:
-    assert yamlblock.put(before, PATH, VALUE) == after
+    assert yaml_edit.put(before, PATH, VALUE) == after
 
 
 @pytest.mark.parametrize("text", ["extensions:\n  dev:\n    a: 1\n\n# c\nb: 2\n", "extensions: {}\nb: 2\n"])
 def test_what_was_put_can_be_dropped_without_a_trace(text: str) -> None:
-    assert yamlblock.drop(yamlblock.put(text, PATH, VALUE), PATH) == text
+    assert yaml_edit.drop(yaml_edit.put(text, PATH, VALUE), PATH) == text
 
 
 def test_indentation_is_that_of_the_file() -> None:
-    assert yamlblock.put("extensions:\n    dev:\n        a: 1\n", PATH, {"b": 1}).endswith("    zim:\n      b: 1\n")
+    assert yaml_edit.put("extensions:\n    dev:\n        a: 1\n", PATH, {"b": 1}).endswith("    zim:\n      b: 1\n")
 
 
 @pytest.mark.parametrize("text", ["extensions: {dev: {a: 1}}\n", "extensions:\n  - dev\n", "extensions: &x\n"])
 def test_another_form_is_refused(text: str) -> None:
-    with pytest.raises(yamlblock.NotABlock):
-        yamlblock.put(text, PATH, VALUE)
+    with pytest.raises(yaml_edit.NotABlock):
+        yaml_edit.put(text, PATH, VALUE)

@@ -2,6 +2,6 @@
 
 import sys
 
-from openzim_mcp.cli import main
+from openzim_mcp.cli.main import main
 
 sys.exit(main())

@@ -17,9 +17,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from openzim_mcp import errors
-from openzim_mcp.commands import table
-from openzim_mcp.commands.exits import Exit, code_of
-from openzim_mcp.commands.terminal import Terminal
+from openzim_mcp.cli import registry
+from openzim_mcp.cli.exits import Exit, code_of
+from openzim_mcp.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,18 +108,18 @@ class Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names, in the order of the table."""
-        return [row.name for row in table.ROWS]
+        return [row.name for row in registry.ROWS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command."""
-        if cmd_name not in table.NAMES:
+        if cmd_name not in registry.NAMES:
             return None
         module = importlib.import_module(f"openzim_mcp.commands.{cmd_name}")
         return module.command  # type: ignore[no-any-return]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         """Complete a command, a flag of serving, or a directory to serve."""
-        rows = [CompletionItem(row.name, help=row.summary) for row in table.ROWS if row.name.startswith(incomplete)]
+        rows = [CompletionItem(row.name, help=row.summary) for row in registry.ROWS if row.name.startswith(incomplete)]
         flags = [CompletionItem(flag) for flag in _SERVE_FLAGS if incomplete and flag.startswith(incomplete)]
         return rows + flags or [CompletionItem(incomplete, type="file")]
 

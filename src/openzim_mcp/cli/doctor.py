@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from openzim_mcp.commands import checks, frame
-from openzim_mcp.commands.exits import Exit
-from openzim_mcp.commands.terminal import Cell, Table
+from openzim_mcp.cli import checks, command
+from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:
-    from openzim_mcp.commands.checks import Finding, State
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.checks import Finding, State
+    from openzim_mcp.cli.terminal import Terminal
 
 _WORDS: dict[State, str] = {"good": "ok", "warn": "note", "bad": "wrong"}
 
 
-@frame.command("openzim-mcp doctor ~/zims", "openzim-mcp doctor --json | jq '.findings[] | select(.state == \"bad\")'")
-@frame.where
+@command.command(
+    "openzim-mcp doctor ~/zims", "openzim-mcp doctor --json | jq '.findings[] | select(.state == \"bad\")'"
+)
+@command.where
 def command(terminal: Terminal, where: list[str]) -> Exit | None:
     """Look for what is wrong: Python, libraries, settings, directories, archives, and the clients that are connected.
 

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp import errors
-from openzim_mcp.commands import frame, stock
-from openzim_mcp.commands.exits import Exit
-from openzim_mcp.commands.terminal import Cell, Table
+from openzim_mcp.cli import command, transfers
+from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
     from openzim_mcp.shop.installed import Update
 
 _HEADER = ("name", "here", "newer", "size")
 
 
-@frame.command("openzim-mcp update ~/zims", "openzim-mcp update ~/zims --yes", "openzim-mcp update --json ~/zims")
+@command.command("openzim-mcp update ~/zims", "openzim-mcp update ~/zims --yes", "openzim-mcp update --json ~/zims")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@stock.option
-@stock.refresh
-@frame.where
+@transfers.option
+@transfers.refresh
+@command.where
 def command(terminal: Terminal, where: list[str], library: str | None, *, yes: bool, refresh: bool) -> Exit | None:
     """Show which archives have a newer edition, and replace them.
 
@@ -34,30 +34,31 @@ def command(terminal: Terminal, where: list[str], library: str | None, *, yes: b
     from openzim_mcp.shop import installed  # noqa: PLC0415
     from openzim_mcp.shop.network import Network  # noqa: PLC0415
 
-    archives = stock.archives(where)
+    archives = transfers.archives(where)
     if not archives:
         raise errors.ArchiveNotFound("There is no archive to update.", hint="Name the directory where archives are.")
     with Network() as network:
-        catalogue = stock.catalogue(terminal, network, library, anew=refresh)
+        catalogue = transfers.catalogue(terminal, network, library, anew=refresh)
         found = installed.updates(catalogue, installed.held(archives))
         if not found:
             terminal.show({"updates": []}, f"Nothing newer for the {len(archives)} archives that are here.")
             return None
         if not _agreed(terminal, found, yes=yes):
             return Exit.NO
-        orders = {stock.Order(update.new, _target(update)): update for update in found}
-        outcomes = stock.get(terminal, network, list(orders), lambda order: _retire(orders[order], order.target))
+        orders = {transfers.Order(update.new, _target(update)): update for update in found}
+        outcomes = transfers.get(terminal, network, list(orders), lambda order: _retire(orders[order], order.target))
     come = [Cell(f"{outcome.order.name} is here.", "good") for outcome in outcomes if outcome.done]
     payload = {"updates": [_payload(orders[outcome.order]) | outcome.payload() for outcome in outcomes]}
     if come or terminal.as_json:
         terminal.show(payload, *come)
-    return stock.complain(terminal, outcomes)
+    return transfers.complain(terminal, outcomes)
 
 
 def _agreed(terminal: Terminal, found: list[Update], *, yes: bool) -> bool:
     """Show what is newer, and return whether it is wanted."""
     rows = [
-        [update.new.base, update.old.date or "?", update.new.edition, stock.shown(update.new.size)] for update in found
+        [update.new.base, update.old.date or "?", update.new.edition, transfers.shown(update.new.size)]
+        for update in found
     ]
     table = Table(_HEADER, rows, frozenset({"size"}))
     if terminal.as_json:

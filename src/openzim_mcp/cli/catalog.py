@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from openzim_mcp.commands import frame, stock
-from openzim_mcp.commands.exits import Exit
-from openzim_mcp.commands.terminal import Cell, Table
+from openzim_mcp.cli import command, transfers
+from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
     from openzim_mcp.shop.catalogue import Catalogue, Entry
     from openzim_mcp.shop.installed import State
 
@@ -39,7 +39,7 @@ def in_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | 
     return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].upper()])
 
 
-@frame.command(
+@command.command(
     "openzim-mcp catalog wikipedia --lang en --max-size 2GB",
     "openzim-mcp catalog --category stack_exchange coffee",
     "openzim-mcp catalog --library http://ship.local:8080",
@@ -51,8 +51,8 @@ def in_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | 
 @click.option("--max-size", callback=in_bytes, metavar="SIZE", help="Only up to this size: 500MB, 2GB.")
 @click.option("--limit", type=click.IntRange(1), help=f"Rows (default {_LISTED}; with --json all).")
 @click.option("--dir", "where", multiple=True, metavar="DIRECTORY", help="Where archives are, to see which are here.")
-@stock.option
-@stock.refresh
+@transfers.option
+@transfers.refresh
 def command(
     terminal: Terminal,
     words: tuple[str, ...],
@@ -67,9 +67,9 @@ def command(
     from openzim_mcp.shop import choosing, installed  # noqa: PLC0415
     from openzim_mcp.shop.network import Network  # noqa: PLC0415
 
-    here = installed.held(stock.archives(where))
+    here = installed.held(transfers.archives(where))
     with Network() as network:
-        catalogue = stock.catalogue(terminal, network, library, anew=given["refresh"])
+        catalogue = transfers.catalogue(terminal, network, library, anew=given["refresh"])
     wish = choosing.Wish(words, given["lang"], given["category"], given["flavour"], given["max_size"])
     found = [(entry, installed.state(entry, here)) for entry in choosing.search(catalogue, wish)]
     limit = given["limit"] or (len(found) if terminal.as_json else _LISTED)
@@ -102,7 +102,7 @@ def _row(entry: Entry, state: State) -> list[str | Cell]:
         f"{entry.languages[0]} +{len(entry.languages) - 1}" if len(entry.languages) > 1 else "".join(entry.languages)
     )
     words = choosing.explain(entry.flavour)
-    return [entry.base, entry.edition, stock.shown(entry.size), words, several, _STATES[state], entry.title]
+    return [entry.base, entry.edition, transfers.shown(entry.size), words, several, _STATES[state], entry.title]
 
 
 def _payload(entry: Entry, state: State) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openzim_mcp.commands import connect, frame
+from openzim_mcp.cli import command, connect
 
 if TYPE_CHECKING:
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
 
 
-@frame.command(
+@command.command(
     "openzim-mcp disconnect claude-desktop          # show what would change",
     "openzim-mcp disconnect claude-desktop --write",
 )

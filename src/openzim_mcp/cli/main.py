@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from openzim_mcp import __version__, logs
-from openzim_mcp.commands import table
+from openzim_mcp.cli import registry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _serve_parser() -> argparse.ArgumentParser:
         prog="openzim-mcp",
         usage="openzim-mcp [serve] [options] [DIRECTORY …]\n       openzim-mcp COMMAND …",
         description=_DESCRIPTION,
-        epilog=_EPILOG.format(commands="\n".join(f"  {row.name:<12}{row.summary}" for row in table.ROWS)),
+        epilog=_EPILOG.format(commands="\n".join(f"  {row.name:<12}{row.summary}" for row in registry.ROWS)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
@@ -95,15 +95,15 @@ def serve(arguments: Sequence[str]) -> int:
 
 def _meant(words: Sequence[str]) -> str | None:
     """Return the command that was probably meant by a first word that is none, and no path either."""
-    close = difflib.get_close_matches(words[0], table.NAMES, n=1) if words else []
+    close = difflib.get_close_matches(words[0], registry.NAMES, n=1) if words else []
     return close[0] if close and not os.path.exists(words[0]) else None
 
 
 def _command(words: Sequence[str]) -> int:
     try:
-        from openzim_mcp.commands import frame  # noqa: PLC0415  serving does without it
+        from openzim_mcp.cli import command  # noqa: PLC0415  serving does without it
 
-        return frame.run(words)
+        return command.run(words)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
@@ -112,12 +112,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; serving is the default one."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
-        from openzim_mcp.commands import terminal  # noqa: PLC0415  most consoles know every letter
+        from openzim_mcp.cli import terminal  # noqa: PLC0415  most consoles know every letter
 
         terminal.settle_alphabet()
     if words[:1] == ["serve"]:
         words = words[1:]
-    elif (words and words[0] in table.NAMES) or _COMPLETE in os.environ:
+    elif (words and words[0] in registry.NAMES) or _COMPLETE in os.environ:
         return _command(words)
     try:
         return serve(words)

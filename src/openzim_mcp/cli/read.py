@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp import errors
-from openzim_mcp.commands import frame, session
+from openzim_mcp.cli import command, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
 
 _WHOLE = 10_000_000
 
 
-@frame.command(
+@command.command(
     "openzim-mcp read Ravenport ~/zims",
     "openzim-mcp read Ravenport --toc",
     "openzim-mcp read Ravenport --section History --archive isles",
 )
 @click.argument("title")
-@frame.archive
+@command.archive
 @click.option("--section", metavar="NAME", help="Only this section: its heading, or its number in the outline.")
 @click.option("--toc", is_flag=True, help="Only the outline.")
-@frame.where
+@command.where
 def command(
     terminal: Terminal, title: str, archive: str | None, section: str | None, where: list[str], *, toc: bool
 ) -> None:
@@ -46,7 +46,7 @@ def command(
             return await direct.payload(backend, "zim_get_section", **place, **more)
         return await _whole(backend, **place)
 
-    found = session.run(terminal, where, work)
+    found = runtime.run(terminal, where, work)
     if toc:
         terminal.show(found, f"# {found['title']}", "\n".join(_outline(found["toc"])) or "It has no headings.")
     elif section:

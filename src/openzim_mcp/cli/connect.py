@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp import errors
-from openzim_mcp.commands import clients, frame, jsonc, session, yamlblock
-from openzim_mcp.commands.terminal import Cell, Lines, Table
+from openzim_mcp.cli import clients, command, jsonc, runtime, yaml_edit
+from openzim_mcp.cli.terminal import Cell, Lines, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from openzim_mcp.commands.clients import Client
-    from openzim_mcp.commands.terminal import Style, Terminal
+    from openzim_mcp.cli.clients import Client
+    from openzim_mcp.cli.terminal import Style, Terminal
 
 server = click.option("--name", "server", default="zim", metavar="NAME", help="What the client calls it (zim).")
 write = click.option("--write", is_flag=True, help="Change the file; the old one is kept beside it.")
 file = click.option("--file", "file", type=click.Path(), help="Another file than the usual one of the client.")
 
 
-@frame.command(
+@command.command(
     "openzim-mcp connect                              # which clients are there, and which are connected",
     "openzim-mcp connect claude-desktop ~/zims        # show what would change",
     "openzim-mcp connect claude-desktop ~/zims --write",
@@ -34,7 +34,7 @@ file = click.option("--file", "file", type=click.Path(), help="Another file than
 @server
 @file
 @write
-@frame.where
+@command.where
 def command(terminal: Terminal, client: str | None, printed: bool, where: list[str], **given: str) -> None:  # noqa: FBT001
     """Let a CLIENT start this server: show the change to its configuration, and make it with --write.
 
@@ -55,7 +55,7 @@ def command(terminal: Terminal, client: str | None, printed: bool, where: list[s
 
 def _directories(where: list[str]) -> list[str]:
     """Return the directories to serve, as full paths: a client starts the server somewhere else."""
-    return [os.path.abspath(path) for path in session.settings_for(where).allowed_directories]
+    return [os.path.abspath(path) for path in runtime.settings_for(where).allowed_directories]
 
 
 def _print(terminal: Terminal, server: str, start: list[str]) -> None:
@@ -101,7 +101,7 @@ def change(terminal: Terminal, client: Client, given: dict[str, str], edit: Call
     old = clients.read_text(path)
     try:
         new = edit(old)
-    except (jsonc.NotJson, yamlblock.NotABlock) as error:
+    except (jsonc.NotJson, yaml_edit.NotABlock) as error:
         raise errors.OpenZimMcpConfigurationError(
             f"{path} cannot be changed: {error}.", hint="Mend it by hand, or add what `connect --print` shows."
         ) from error

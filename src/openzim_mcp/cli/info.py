@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from openzim_mcp.commands import frame, session
-from openzim_mcp.commands.terminal import Cell, Facts, Table, size
+from openzim_mcp.cli import command, runtime
+from openzim_mcp.cli.terminal import Cell, Facts, Table, size
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
 
 _TOLD = ("description", "language", "date", "creator", "publisher", "flavour", "source", "license")
 _COUNTED = {"articles": "articles", "entries": "entries", "media": "pictures and other media"}
 
 
-@frame.command("openzim-mcp info wikipedia_en_all --dir ~/zims", "openzim-mcp info ./wiki.zim --json")
+@command.command("openzim-mcp info wikipedia_en_all --dir ~/zims", "openzim-mcp info ./wiki.zim --json")
 @click.argument("archive")
-@frame.where
+@command.where
 def command(terminal: Terminal, archive: str, where: list[str]) -> None:
     """Describe an ARCHIVE, given by its name or as a .zim file: title, date, counts, indexes, what is in it."""
-    archive, where = frame.one_file(archive, where)
+    archive, where = command.one_file(archive, where)
 
     async def work(backend: Backend) -> dict[str, Any]:
         from openzim_mcp.protocol import direct  # noqa: PLC0415
@@ -31,7 +31,7 @@ def command(terminal: Terminal, archive: str, where: list[str]) -> None:
         told = await direct.payload(backend, "zim_metadata", zim_file_path=archive)
         return told | {"file": file.path, "size": file.size}
 
-    told = session.run(terminal, where, work)
+    told = runtime.run(terminal, where, work)
     title = told["metadata"].get("title", told["archive"])
     namespaces = [[name, f"{space['count']:,}", space["description"]] for name, space in told["namespaces"].items()]
     table = Table(("namespace", "entries", "what it has"), namespaces, frozenset({"entries"}))

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp import errors
-from openzim_mcp.commands import session
-from openzim_mcp.commands.exits import Exit, code_of
-from openzim_mcp.commands.terminal import size
+from openzim_mcp.cli import runtime
+from openzim_mcp.cli.exits import Exit, code_of
+from openzim_mcp.cli.terminal import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from openzim_mcp.commands.terminal import Bars, Terminal
+    from openzim_mcp.cli.terminal import Bars, Terminal
     from openzim_mcp.shop.catalogue import Catalogue, Entry
     from openzim_mcp.shop.fetch import Doing, Done
     from openzim_mcp.shop.network import Network
@@ -61,7 +61,7 @@ def archives(where: Sequence[str]) -> tuple[ArchiveFile, ...]:
     """Return the archives that are here; none where no directory is known."""
     from openzim_mcp.library.scan import Library  # noqa: PLC0415
 
-    return Library(session.settings_for(where).allowed_directories).scan().archives
+    return Library(runtime.settings_for(where).allowed_directories).scan().archives
 
 
 def place(directory: str | None) -> str:
@@ -73,7 +73,7 @@ def place(directory: str | None) -> str:
         except OSError as error:
             raise errors.FileRefused(f"{directory!r} cannot be made: {error.strerror}.") from None
         return path
-    served = [os.path.abspath(path) for path in session.settings_for(()).allowed_directories]
+    served = [os.path.abspath(path) for path in runtime.settings_for(()).allowed_directories]
     return next(filter(os.path.isdir, served), os.getcwd())
 
 

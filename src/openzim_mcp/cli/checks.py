@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from openzim_mcp import __version__, errors
-from openzim_mcp.commands import clients, handshake, session
-from openzim_mcp.commands.terminal import size
+from openzim_mcp.cli import clients, handshake, runtime
+from openzim_mcp.cli.terminal import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from openzim_mcp.commands.clients import Client
+    from openzim_mcp.cli.clients import Client
 
 State = Literal["good", "warn", "bad"]
 _OLDEST = (3, 11)
@@ -78,7 +78,7 @@ def settings(where: Sequence[str]) -> Iterator[Finding]:
     from openzim_mcp import config  # noqa: PLC0415
 
     try:
-        session.settings_for(where)
+        runtime.settings_for(where)
     except errors.OpenZimMcpConfigurationError as error:
         for line in error.message.splitlines():
             yield Finding("settings", "bad", line, "see docs/settings.md")
@@ -93,7 +93,7 @@ def settings(where: Sequence[str]) -> Iterator[Finding]:
 def directories(where: Sequence[str]) -> Iterator[Finding]:
     """Look at the directories: whether there are any, and how much room they have."""
     try:
-        given = session.settings_for(where).allowed_directories
+        given = runtime.settings_for(where).allowed_directories
     except errors.OpenZimMcpConfigurationError:
         return
     if not given:
@@ -125,10 +125,10 @@ def cache(_: Sequence[str]) -> Iterator[Finding]:
 
 def archives(where: Sequence[str]) -> Iterator[Finding]:
     """Look at every archive: whether it opens, and what it lacks."""
-    from openzim_mcp.commands.list import look  # noqa: PLC0415
+    from openzim_mcp.cli.list import look  # noqa: PLC0415
 
     try:
-        found = session.run(None, where, look)
+        found = runtime.run(None, where, look)
     except errors.OpenZimMcpConfigurationError:
         return
     except errors.OpenZimMcpError as error:

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp import errors
-from openzim_mcp.commands import frame, session
-from openzim_mcp.commands.exits import Exit
-from openzim_mcp.commands.terminal import Cell
+from openzim_mcp.cli import command, runtime
+from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.terminal import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.commands.terminal import Block, Terminal
+    from openzim_mcp.cli.terminal import Block, Terminal
 
 _SOURCE = re.compile(r"^(Source: .*)$", re.MULTILINE)
 _NOTHING = "Nothing was found"
 _MORE = "A larger --budget makes an answer longer; `read` shows whole articles, `search --limit` more results."
 
 
-@frame.command(
+@command.command(
     'openzim-mcp ask "who founded the harbour?" ~/zims',
     'openzim-mcp ask "summary of photosynthesis" --archive wikipedia_en_all',
     'openzim-mcp ask "what does libzim do?" --budget 200 | less',
 )
 @click.argument("question")
-@frame.archive
+@command.archive
 @click.option("--budget", metavar="TOKENS", help="How long the answer may be: small, medium, large or a number.")
-@frame.where
+@command.where
 def command(
     terminal: Terminal, question: str, archive: str | None, budget: str | None, where: list[str]
 ) -> Exit | None:
@@ -45,7 +45,7 @@ def command(
         except errors.NoNextPage:
             raise errors.NoNextPage("There is no next page: each command answers by itself.", hint=_MORE) from None
 
-    answer = session.run(terminal, where, work)
+    answer = runtime.run(terminal, where, work)
     text = getattr(answer, "text", None)
     if text is None:
         payload = getattr(answer, "payload", answer)

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp import errors
-from openzim_mcp.commands import frame, session
-from openzim_mcp.commands.exits import Exit
-from openzim_mcp.commands.terminal import Cell, Table, size
+from openzim_mcp.cli import command, runtime
+from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.terminal import Cell, Table, size
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.commands.terminal import Bars, Terminal
+    from openzim_mcp.cli.terminal import Bars, Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
 _HEADER = ("name", "size", "verdict", "indexes")
 
 
-@frame.command(
+@command.command(
     "openzim-mcp verify --dir ~/zims",
     "openzim-mcp verify wikipedia_en_all --dir ~/zims",
     "openzim-mcp verify ~/Downloads/*.zim",
 )
 @click.argument("archives", nargs=-1, metavar="[ARCHIVE]...")
-@frame.directories
+@command.directories
 def command(terminal: Terminal, archives: tuple[str, ...], where: list[str]) -> Exit | None:
     """Verify each ARCHIVE, given by its name or as a .zim file, or all of them: its checksum, its entries, its indexes.
 
@@ -40,7 +40,7 @@ def command(terminal: Terminal, archives: tuple[str, ...], where: list[str]) -> 
         with terminal.bars() as bars:
             return [await _verify(backend, archive, bars) for archive in chosen]
 
-    reports = session.run(terminal, where or files, work)
+    reports = runtime.run(terminal, where or files, work)
     rows = [(r["name"].removesuffix(".zim"), size(r["size"]), _verdict(r), _indexes(r)) for r in reports]
     blocks = [Table(_HEADER, rows, frozenset({"size"}))] if rows else ["There is no archive."]
     terminal.show({"archives": reports}, *blocks)

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from openzim_mcp.commands import frame, session
-from openzim_mcp.commands.exits import Exit
+from openzim_mcp.cli import command, runtime
+from openzim_mcp.cli.exits import Exit
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
 
 
-@frame.command(
+@command.command(
     'openzim-mcp search "harbour herring" ~/zims',
     "openzim-mcp search photosynthesis --archive wikipedia_en_all --limit 3",
     "openzim-mcp search merc --titles --json",
 )
 @click.argument("words")
-@frame.archive
+@command.archive
 @click.option("--titles", is_flag=True, help="Look at titles only.")
 @click.option("--limit", type=click.IntRange(1, 100), help="Results (default 10).")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Results to skip.")
-@frame.where
+@command.where
 def command(terminal: Terminal, words: str, archive: str | None, where: list[str], **given: Any) -> Exit | None:
     """Find articles by WORDS, each with the passage that matches: in one archive, or in all of them."""
 
@@ -38,7 +38,7 @@ def command(terminal: Terminal, words: str, archive: str | None, where: list[str
             backend, "zim_search", query=words, zim_file_path=archive, cross_file=everywhere, mode=mode, **page
         )
 
-    found = session.run(terminal, where, work)
+    found = runtime.run(terminal, where, work)
     terminal.show(found, _listed(found, given["offset"]))
     for note in _notes(found):
         terminal.note(note)

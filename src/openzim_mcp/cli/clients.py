@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors
-from openzim_mcp.commands import jsonc, yamlblock
+from openzim_mcp.cli import jsonc, yaml_edit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -81,7 +81,7 @@ class Client:
     def read(self, text: str, server: str) -> list[str] | None:
         """Return the command that a configuration starts for a server, or None where it has no such server."""
         if self.is_yaml:
-            return _yaml_command(yamlblock.get(text, (self.key, server)))
+            return _yaml_command(yaml_edit.get(text, (self.key, server)))
         servers = jsonc.loads(text).get(self.key)
         entry = servers.get(server) if isinstance(servers, dict) else None
         return [str(entry.get("command", "")), *map(str, entry.get("args", []))] if isinstance(entry, dict) else None
@@ -102,12 +102,12 @@ class Client:
 
     def put(self, text: str, server: str, command: Sequence[str]) -> str:
         """Return a configuration with the server in it."""
-        edit: Any = yamlblock if self.is_yaml else jsonc
+        edit: Any = yaml_edit if self.is_yaml else jsonc
         return str(edit.put(text, (self.key, server), self.entry(command)))
 
     def drop(self, text: str, server: str) -> str:
         """Return a configuration without the server."""
-        edit: Any = yamlblock if self.is_yaml else jsonc
+        edit: Any = yaml_edit if self.is_yaml else jsonc
         return str(edit.drop(text, (self.key, server))) if text.strip() else text
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import get_completion_class
 
-from openzim_mcp.commands import frame
-from openzim_mcp.commands.terminal import Cell
+from openzim_mcp.cli import command
+from openzim_mcp.cli.terminal import Cell
 
 if TYPE_CHECKING:
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
 
 
-@frame.command(
+@command.command(
     'eval "$(openzim-mcp completion bash)"                                  # bash and zsh, now or in ~/.bashrc',
     "openzim-mcp completion fish > ~/.config/fish/completions/openzim-mcp.fish",
 )
@@ -23,5 +23,5 @@ def command(terminal: Terminal, shell: str) -> None:
     """Print the lines that make a SHELL complete commands and their options."""
     kind = get_completion_class(shell)
     assert kind is not None
-    source = kind(frame.group, {}, frame.PROGRAM, frame.COMPLETE).source()
+    source = kind(command.group, {}, command.PROGRAM, command.COMPLETE).source()
     terminal.show({"shell": shell, "source": source}, Cell(source))

@@ -12,12 +12,12 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 import click
 
 from openzim_mcp import __version__, errors
-from openzim_mcp.commands import frame
-from openzim_mcp.commands.exits import Exit
-from openzim_mcp.commands.terminal import Cell
+from openzim_mcp.cli import command
+from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.terminal import Cell
 
 if TYPE_CHECKING:
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
 
 # Read here and not by `config`: that takes twice as long as all the rest, and looks at the archives' disks.
 DEFAULTS = {"OPENZIM_MCP_TRANSPORT": "stdio", "OPENZIM_MCP_HOST": "127.0.0.1", "OPENZIM_MCP_PORT": "8000"}
@@ -27,7 +27,7 @@ _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  where one that 
 _NOTHING = "There is nothing to ask: by the settings, the server speaks over standard input and output."
 
 
-@frame.command(
+@command.command(
     "openzim-mcp probe                               # the server that OPENZIM_MCP_HOST and _PORT describe",
     "openzim-mcp probe https://zim.example.org/mcp",
 )

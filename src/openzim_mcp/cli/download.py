@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openzim_mcp.commands import frame, stock
-from openzim_mcp.commands.terminal import Cell, Table, size
+from openzim_mcp.cli import command, transfers
+from openzim_mcp.cli.terminal import Cell, Table, size
 
 if TYPE_CHECKING:
-    from openzim_mcp.commands.exits import Exit
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.exits import Exit
+    from openzim_mcp.cli.terminal import Terminal
 
 _CHECKED = {
     "sha256": Cell("SHA-256 of the library", "good"),
@@ -20,7 +20,7 @@ _CHECKED = {
 }
 
 
-@frame.command(
+@command.command(
     "openzim-mcp download wikipedia_en_100_mini --dir ~/zims",
     "openzim-mcp download wikipedia_en_all --flavour nopic",
     "openzim-mcp download devdocs_en_python devdocs_en_sqlite",
@@ -28,8 +28,8 @@ _CHECKED = {
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--dir", "directory", metavar="DIRECTORY", help="Where to put them (default: where archives are served).")
 @click.option("--flavour", metavar="NAME", help="Which flavour, where a name has several: mini, nopic or maxi.")
-@stock.option
-@stock.refresh
+@transfers.option
+@transfers.refresh
 def command(
     terminal: Terminal,
     names: tuple[str, ...],
@@ -48,18 +48,18 @@ def command(
     from openzim_mcp.shop.network import Network  # noqa: PLC0415
     from openzim_mcp.zimfile import find_problem  # noqa: PLC0415
 
-    folder = stock.place(directory)
+    folder = transfers.place(directory)
     with Network() as network:
-        catalogue = stock.catalogue(terminal, network, library, anew=refresh)
+        catalogue = transfers.catalogue(terminal, network, library, anew=refresh)
         entries = dict.fromkeys(choosing.choose(catalogue, name, flavour) for name in names)
-        orders = [stock.Order(entry, os.path.join(folder, str(entry.file))) for entry in entries]
+        orders = [transfers.Order(entry, os.path.join(folder, str(entry.file))) for entry in entries]
         here = [order for order in orders if os.path.exists(order.target) and not find_problem([order.target], 0)]
-        outcomes = stock.get(terminal, network, [order for order in orders if order not in here])
+        outcomes = transfers.get(terminal, network, [order for order in orders if order not in here])
     _show(terminal, folder, here, outcomes)
-    return stock.complain(terminal, outcomes)
+    return transfers.complain(terminal, outcomes)
 
 
-def _show(terminal: Terminal, folder: str, here: list[stock.Order], outcomes: list[stock.Outcome]) -> None:
+def _show(terminal: Terminal, folder: str, here: list[transfers.Order], outcomes: list[transfers.Outcome]) -> None:
     come = [outcome.done for outcome in outcomes if outcome.done]
     rows: list[list[str | Cell]] = [[order.name, size(os.path.getsize(order.target)), "was here"] for order in here]
     rows += [[os.path.basename(done.path), size(done.size), _CHECKED[done.checked_by]] for done in come]

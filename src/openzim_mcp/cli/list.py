@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from openzim_mcp import errors
-from openzim_mcp.commands import frame, session
-from openzim_mcp.commands.exits import Exit
-from openzim_mcp.commands.terminal import Cell, Table, size
+from openzim_mcp.cli import command, runtime
+from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.terminal import Cell, Table, size
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
 
 _HEADER = ("name", "title", "lang", "date", "articles", "size", "state")
 
 
-@frame.command("openzim-mcp list ~/zims", "openzim-mcp list --json ~/zims | jq -r .archives[].name")
-@frame.where
+@command.command("openzim-mcp list ~/zims", "openzim-mcp list --json ~/zims | jq -r .archives[].name")
+@command.where
 def command(terminal: Terminal, where: list[str]) -> Exit | None:
     """List the archives below the directories, and say which of them cannot be read, and why."""
-    found = session.run(terminal, where, look)
+    found = runtime.run(terminal, where, look)
     rows = [_row(archive) for archive in found["archives"]]
     blocks = [Table(_HEADER, rows, frozenset({"articles", "size"}))] if rows else ["There is no archive."]
     terminal.show(found, *blocks)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.commands.terminal import Terminal
+    from openzim_mcp.cli.terminal import Terminal
     from openzim_mcp.config import Settings
 
 _Result = TypeVar("_Result")
