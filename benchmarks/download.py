@@ -17,9 +17,9 @@ from measure import ROOT, median, report, table
 
 _FETCH = """
 import hashlib, sys
-from openzim_mcp.shop.fetch import download
-from openzim_mcp.shop.network import Network
-from openzim_mcp.shop.sources import Source
+from openzim_mcp.catalog.download import download
+from openzim_mcp.catalog.client import Network
+from openzim_mcp.catalog.sources import Source
 print("ready", flush=True)
 sys.stdin.readline()
 url, size, sha256, target = sys.argv[1:]

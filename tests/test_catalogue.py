@@ -11,9 +11,9 @@ import pytest
 from conftest import write_zim
 from mirror import Fault, Mirror, serving
 from openzim_mcp import errors
-from openzim_mcp.shop import catalogue
-from openzim_mcp.shop.catalogue import Entry
-from openzim_mcp.shop.network import Network, Patience
+from openzim_mcp.catalog import catalog
+from openzim_mcp.catalog.catalog import Entry
+from openzim_mcp.catalog.client import Network, Patience
 from openzim_mcp.zimfile import RawFile
 from shelf import kiwix_serve, library_xml
 
@@ -86,7 +86,7 @@ PAGE = "/catalog/v2/entries?start={}&count=1000"
 
 
 def test_an_entry_is_read() -> None:
-    entries, unreadable = catalogue.parse(feed(ENTRY.format(name="wiki_en_all")), "")
+    entries, unreadable = catalog.parse(feed(ENTRY.format(name="wiki_en_all")), "")
 
     assert entries == [WIKI]
     assert unreadable == 0
@@ -102,7 +102,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_a_broken_entry_costs_only_itself(broken: str) -> None:
-    entries, unreadable = catalogue.parse(feed(entry(1), broken, entry(2)), "")
+    entries, unreadable = catalog.parse(feed(entry(1), broken, entry(2)), "")
 
     assert [found.name for found in entries] == ["wiki1_en_all", "wiki2_en_all"]
     assert unreadable == 1
@@ -114,7 +114,7 @@ def test_a_broken_entry_costs_only_itself(broken: str) -> None:
 def test_an_entry_with_a_bad_address_has_no_file(href: str) -> None:
     text = ENTRY.format(name="wiki_en_all").replace(str(WIKI.url), href)
 
-    ((found,), _) = catalogue.parse(feed(text), "")
+    ((found,), _) = catalog.parse(feed(text), "")
 
     assert found.file is None
     assert found.base == "wiki_en_all_maxi"
@@ -131,7 +131,7 @@ BOOKS = """<?xml version="1.0"?><library version="20110515">
 def test_a_library_xml_is_read(tmp_path: Path, network: Network) -> None:
     (tmp_path / "library.xml").write_text(BOOKS.replace("<more>", "&lt;more>"))
 
-    found = catalogue.load(network, str(tmp_path / "library.xml"))
+    found = catalog.load(network, str(tmp_path / "library.xml"))
 
     url = "https://lb.example/zim/wiki_en_all_maxi_2026-01.zim.meta4"
     assert replace(found.entries[0], url=url) == replace(WIKI, title="Wiki & <more>")
@@ -143,7 +143,7 @@ def test_a_library_xml_on_a_server_is_read_and_its_addresses_are_relative_to_it(
 ) -> None:
     url = mirror.add("/kiwix/library.xml", BOOKS.replace("<more>", "more").encode())
 
-    found = catalogue.load(network, url)
+    found = catalog.load(network, url)
 
     assert found.entries[0].url == f"{mirror.url}/zim/wiki_en_all_maxi_2026-01.zim.meta4"
 
@@ -152,7 +152,7 @@ def test_a_large_catalogue_comes_in_pages(mirror: Mirror, network: Network) -> N
     mirror.add(PAGE.format(0), feed(*map(entry, range(1000)), total=1500).encode())
     mirror.add(PAGE.format(1000), feed(*map(entry, range(990, 1500)), total=1500).encode())
 
-    found = catalogue.load(network, mirror.url)
+    found = catalog.load(network, mirror.url)
 
     assert len(found.entries) == 1500
 
@@ -161,14 +161,14 @@ def test_a_server_that_repeats_itself_is_asked_no_more(mirror: Mirror, network: 
     for start in (0, 1000, 2000):
         mirror.add(PAGE.format(start), feed(entry(1), total=10**8).encode())
 
-    assert len(catalogue.load(network, mirror.url).entries) == 1
+    assert len(catalog.load(network, mirror.url).entries) == 1
     assert len(mirror.asked) == 2
 
 
 @pytest.mark.parametrize(
     ("library", "url"),
     [
-        (catalogue.KIWIX, f"{catalogue.KIWIX}/entries"),
+        (catalog.KIWIX, f"{catalogue.KIWIX}/entries"),
         ("http://ship:8080", "http://ship:8080/catalog/v2/entries"),
         ("http://ship/kiwix/", "http://ship/kiwix/catalog/v2/entries"),
         ("http://ship/catalog/v2/root.xml", "http://ship/catalog/v2/entries"),
@@ -177,15 +177,15 @@ def test_a_server_that_repeats_itself_is_asked_no_more(mirror: Mirror, network: 
     ],
 )
 def test_a_library_may_be_named_by_its_server_or_its_catalogue(library: str, url: str) -> None:
-    assert catalogue.entries_url(library) == url
+    assert catalog.entries_url(library) == url
 
 
 def test_a_catalogue_is_asked_for_once_an_hour(mirror: Mirror, network: Network) -> None:
     mirror.add(PAGE.format(0), feed(entry(1)).encode())
 
-    first = catalogue.load(network, mirror.url)
-    second = catalogue.load(network, mirror.url)
-    catalogue.load(network, mirror.url, fresh_seconds=0)
+    first = catalog.load(network, mirror.url)
+    second = catalog.load(network, mirror.url)
+    catalog.load(network, mirror.url, fresh_seconds=0)
 
     assert second == first
     assert len(mirror.asked) == 2
@@ -193,10 +193,10 @@ def test_a_catalogue_is_asked_for_once_an_hour(mirror: Mirror, network: Network)
 
 def test_offline_the_last_catalogue_serves_and_says_so(mirror: Mirror, network: Network) -> None:
     mirror.add(PAGE.format(0), feed(entry(1)).encode())
-    catalogue.load(network, mirror.url)
+    catalog.load(network, mirror.url)
     mirror.faults[PAGE.format(0)] = Fault(status=503)
 
-    found = catalogue.load(network, mirror.url, fresh_seconds=0)
+    found = catalog.load(network, mirror.url, fresh_seconds=0)
 
     assert len(found.entries) == 1
     assert "503" in str(found.stale)
@@ -205,11 +205,11 @@ def test_offline_the_last_catalogue_serves_and_says_so(mirror: Mirror, network: 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", json.dumps({"format": 1, "library": "x", "entries": [1]})])
 def test_a_damaged_cache_is_made_anew(mirror: Mirror, network: Network, content: str) -> None:
     mirror.add(PAGE.format(0), feed(entry(1)).encode())
-    catalogue.load(network, mirror.url)
+    catalog.load(network, mirror.url)
     (kept,) = Path(platformdirs.user_cache_dir("openzim-mcp", appauthor=False)).iterdir()
     kept.write_text(content)
 
-    assert len(catalogue.load(network, mirror.url).entries) == 1
+    assert len(catalog.load(network, mirror.url).entries) == 1
     assert len(mirror.asked) == 2
 
 
@@ -217,7 +217,7 @@ def test_where_nothing_can_be_kept_the_catalogue_still_comes(mirror: Mirror, net
     (tmp_path / "cache").write_text("a file where a directory should be")
     mirror.add(PAGE.format(0), feed(entry(1)).encode())
 
-    assert len(catalogue.load(network, mirror.url).entries) == 1
+    assert len(catalog.load(network, mirror.url).entries) == 1
 
 
 @pytest.mark.parametrize("content", [None, b"<html>Please log in</html>", b"", b"\xff\xfe\x00"])
@@ -226,20 +226,20 @@ def test_something_else_than_a_catalogue_is_said(mirror: Mirror, network: Networ
         mirror.add(PAGE.format(0), content)
 
     with pytest.raises(errors.CatalogueUnreadable, match=f"127.0.0.1:{mirror.port}"):
-        catalogue.load(network, mirror.url)
+        catalog.load(network, mirror.url)
 
 
 def test_a_catalogue_of_which_nothing_can_be_read_is_said(mirror: Mirror, network: Network) -> None:
     mirror.add(PAGE.format(0), feed("<entry><bad></entry>").encode())
 
     with pytest.raises(errors.CatalogueUnreadable, match="None of the 1 entries"):
-        catalogue.load(network, mirror.url)
+        catalog.load(network, mirror.url)
 
 
 @pytest.mark.parametrize("library", ["nothing.xml", ".", "http://[", "https:///x"])
 def test_a_library_that_is_none_is_said(network: Network, library: str) -> None:
     with pytest.raises(errors.CatalogueUnreadable):
-        catalogue.load(network, library)
+        catalog.load(network, library)
 
 
 def test_the_catalogue_of_a_kiwix_serve_is_read(tmp_path: Path, network: Network) -> None:
@@ -257,8 +257,8 @@ def test_the_catalogue_of_a_kiwix_serve_is_read(tmp_path: Path, network: Network
     library = library_xml(tmp_path / "served", [archive], "http://127.0.0.1:9/zim")
 
     with kiwix_serve(library) as url:
-        found = catalogue.load(network, url)
-    from_file = catalogue.load(network, str(library))
+        found = catalog.load(network, url)
+    from_file = catalog.load(network, str(library))
 
     expected = Entry(
         id=RawFile([str(archive)]).header().uuid,

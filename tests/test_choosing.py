@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.shop import choosing
-from openzim_mcp.shop.catalogue import Catalogue, Entry
-from openzim_mcp.shop.choosing import Wish
+from openzim_mcp.catalog import search
+from openzim_mcp.catalog.catalog import Catalogue, Entry
+from openzim_mcp.catalog.search import Wish
 
 
 def entry(name: str, flavour: str = "", date: str = "2026-01", **more: object) -> Entry:
@@ -48,7 +48,7 @@ SEARCHES = [
 
 @pytest.mark.parametrize(("wish", "found"), SEARCHES)
 def test_archives_are_found_by_words_and_limits(wish: Wish, found: list[Entry]) -> None:
-    assert choosing.search(LIBRARY, wish) == found
+    assert search.search(LIBRARY, wish) == found
 
 
 NAMES = [
@@ -63,7 +63,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("name", "flavour", "chosen"), NAMES)
 def test_a_name_means_its_newest_file(name: str, flavour: str | None, chosen: Entry) -> None:
-    assert choosing.choose(LIBRARY, name, flavour) == chosen
+    assert search.choose(LIBRARY, name, flavour) == chosen
 
 
 REFUSALS = [
@@ -78,7 +78,7 @@ REFUSALS = [
 @pytest.mark.parametrize(("name", "message", "hint"), REFUSALS)
 def test_a_name_that_means_nothing_or_several_is_explained(name: str, message: str, hint: str) -> None:
     with pytest.raises(errors.NotInCatalogue) as caught:
-        choosing.choose(LIBRARY, name)
+        search.choose(LIBRARY, name)
 
     assert message in caught.value.message
     assert hint in str(caught.value.hint)
@@ -86,4 +86,4 @@ def test_a_name_that_means_nothing_or_several_is_explained(name: str, message: s
 
 @pytest.mark.parametrize(("flavour", "words"), [("mini", "introductions"), ("nopic", "no pictures"), ("odd", "odd")])
 def test_a_flavour_is_said_in_words(flavour: str, words: str) -> None:
-    assert words in choosing.explain(flavour)
+    assert words in search.explain(flavour)

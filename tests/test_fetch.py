@@ -16,10 +16,10 @@ import pytest
 
 from mirror import Fault, Mirror, meta4, serving
 from openzim_mcp import errors
-from openzim_mcp.shop import metalink
-from openzim_mcp.shop.fetch import download
-from openzim_mcp.shop.network import USER_AGENT, Network, Patience
-from openzim_mcp.shop.sources import Source
+from openzim_mcp.catalog import metalink
+from openzim_mcp.catalog.client import USER_AGENT, Network, Patience
+from openzim_mcp.catalog.download import download
+from openzim_mcp.catalog.sources import Source
 
 NAME = "wiki_en_all_nopic_2026-01.zim"
 CONTENT = random.Random(5).randbytes(3_000_000)
@@ -229,7 +229,7 @@ def test_it_stops_when_told_and_keeps_what_came(mirror: Mirror, network: Network
 
 
 def test_the_same_file_is_not_written_by_two_at_once(mirror: Mirror, network: Network, tmp_path: Path) -> None:
-    from openzim_mcp.shop.part import Part
+    from openzim_mcp.catalog.partial_file import Part
 
     with Part(str(tmp_path / NAME)), pytest.raises(errors.DownloadFailed, match="another process"):
         download(network, source(mirror), str(tmp_path / NAME))
@@ -359,9 +359,9 @@ def test_a_complete_part_without_a_checksum_is_known_by_416(
 
 KILLED = """
 import sys
-from openzim_mcp.shop.fetch import download
-from openzim_mcp.shop.network import Network
-from openzim_mcp.shop.sources import Source
+from openzim_mcp.catalog.download import download
+from openzim_mcp.catalog.client import Network
+from openzim_mcp.catalog.sources import Source
 print("ready", flush=True)
 url, size, sha256, target = sys.argv[1:]
 with Network() as network:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from openzim_mcp.catalog import installed
+from openzim_mcp.catalog.catalog import Catalogue
 from openzim_mcp.library.scan import Library
-from openzim_mcp.shop import installed
-from openzim_mcp.shop.catalogue import Catalogue
 from openzim_mcp.zimfile import RawFile
 from test_choosing import entry
 

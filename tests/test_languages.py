@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.shop.languages import code
+from openzim_mcp.catalog.languages import code
 
 
 @pytest.mark.parametrize(

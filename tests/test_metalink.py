@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from mirror import meta4
-from openzim_mcp.shop.metalink import Metalink, Pieces, parse
+from openzim_mcp.catalog.metalink import Metalink, Pieces, parse
 
 CONTENT = b"z" * 10_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

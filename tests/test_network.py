@@ -11,7 +11,7 @@ import pytest
 
 from mirror import Fault, Mirror, serving
 from openzim_mcp import errors
-from openzim_mcp.shop.network import Network, Patience, host
+from openzim_mcp.catalog.client import Network, Patience, host
 
 HASTY = Patience(connect=1, silence=0.3)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from mirror import Mirror, meta4, serving
-from openzim_mcp.shop.catalogue import Entry
-from openzim_mcp.shop.network import Network
-from openzim_mcp.shop.sources import Source, resolve
+from openzim_mcp.catalog.catalog import Entry
+from openzim_mcp.catalog.client import Network
+from openzim_mcp.catalog.sources import Source, resolve
 
 NAME = "wiki_en_all_nopic_2026-01.zim"
 CONTENT = b"z" * 5000

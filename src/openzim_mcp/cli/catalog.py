@@ -14,9 +14,9 @@ from openzim_mcp.cli.exits import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:
+    from openzim_mcp.catalog.catalog import Catalogue, Entry
+    from openzim_mcp.catalog.installed import State
     from openzim_mcp.cli.terminal import Terminal
-    from openzim_mcp.shop.catalogue import Catalogue, Entry
-    from openzim_mcp.shop.installed import State
 
 _HEADER = ("name", "date", "size", "what is in it", "lang", "here", "title")
 _LISTED = 40
@@ -64,14 +64,14 @@ def command(
 
     Their names are what `download` takes.
     """
-    from openzim_mcp.shop import choosing, installed  # noqa: PLC0415
-    from openzim_mcp.shop.network import Network  # noqa: PLC0415
+    from openzim_mcp.catalog import installed, search  # noqa: PLC0415
+    from openzim_mcp.catalog.client import Network  # noqa: PLC0415
 
     here = installed.held(transfers.archives(where))
     with Network() as network:
         catalogue = transfers.catalogue(terminal, network, library, anew=given["refresh"])
-    wish = choosing.Wish(words, given["lang"], given["category"], given["flavour"], given["max_size"])
-    found = [(entry, installed.state(entry, here)) for entry in choosing.search(catalogue, wish)]
+    wish = search.Wish(words, given["lang"], given["category"], given["flavour"], given["max_size"])
+    found = [(entry, installed.state(entry, here)) for entry in search.search(catalogue, wish)]
     limit = given["limit"] or (len(found) if terminal.as_json else _LISTED)
     _show(terminal, catalogue, found[:limit], len(found))
     return None if found else Exit.NO
@@ -96,17 +96,17 @@ def _show(terminal: Terminal, catalogue: Catalogue, found: list[tuple[Entry, Sta
 
 
 def _row(entry: Entry, state: State) -> list[str | Cell]:
-    from openzim_mcp.shop import choosing  # noqa: PLC0415
+    from openzim_mcp.catalog import search  # noqa: PLC0415
 
     several = (
         f"{entry.languages[0]} +{len(entry.languages) - 1}" if len(entry.languages) > 1 else "".join(entry.languages)
     )
-    words = choosing.explain(entry.flavour)
+    words = search.explain(entry.flavour)
     return [entry.base, entry.edition, transfers.shown(entry.size), words, several, _STATES[state], entry.title]
 
 
 def _payload(entry: Entry, state: State) -> dict[str, Any]:
-    from openzim_mcp.shop import choosing  # noqa: PLC0415
+    from openzim_mcp.catalog import search  # noqa: PLC0415
 
     told = dataclasses.asdict(entry) | {"catalogue_name": entry.name, "name": entry.base, "file": entry.file}
-    return told | {"contents": choosing.explain(entry.flavour), "state": state}
+    return told | {"contents": search.explain(entry.flavour), "state": state}

@@ -44,14 +44,14 @@ def command(
     A download that was interrupted goes on where it ended. A file gets its name only when it is complete and its
     checksum is right.
     """
-    from openzim_mcp.shop import choosing  # noqa: PLC0415
-    from openzim_mcp.shop.network import Network  # noqa: PLC0415
+    from openzim_mcp.catalog import search  # noqa: PLC0415
+    from openzim_mcp.catalog.client import Network  # noqa: PLC0415
     from openzim_mcp.zimfile import find_problem  # noqa: PLC0415
 
     folder = transfers.place(directory)
     with Network() as network:
         catalogue = transfers.catalogue(terminal, network, library, anew=refresh)
-        entries = dict.fromkeys(choosing.choose(catalogue, name, flavour) for name in names)
+        entries = dict.fromkeys(search.choose(catalogue, name, flavour) for name in names)
         orders = [transfers.Order(entry, os.path.join(folder, str(entry.file))) for entry in entries]
         here = [order for order in orders if os.path.exists(order.target) and not find_problem([order.target], 0)]
         outcomes = transfers.get(terminal, network, [order for order in orders if order not in here])

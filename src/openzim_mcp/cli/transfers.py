@@ -18,11 +18,11 @@ from openzim_mcp.cli.terminal import size
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from openzim_mcp.catalog.catalog import Catalogue, Entry
+    from openzim_mcp.catalog.client import Network
+    from openzim_mcp.catalog.download import Doing, Done
+    from openzim_mcp.catalog.sources import Source
     from openzim_mcp.cli.terminal import Bars, Terminal
-    from openzim_mcp.shop.catalogue import Catalogue, Entry
-    from openzim_mcp.shop.fetch import Doing, Done
-    from openzim_mcp.shop.network import Network
-    from openzim_mcp.shop.sources import Source
     from openzim_mcp.zimfile import ArchiveFile
 
 _AT_ONCE = 3
@@ -41,7 +41,7 @@ refresh = click.option("--refresh", is_flag=True, help="Ask the library even if 
 
 def catalogue(terminal: Terminal, network: Network, library: str | None, *, anew: bool = False) -> Catalogue:
     """Return the catalogue of a library, and say beside the result what is not as it should be with it."""
-    from openzim_mcp.shop import catalogue as catalogues  # noqa: PLC0415  help does without the network
+    from openzim_mcp.catalog import catalog as catalogues  # noqa: PLC0415  help does without the network
 
     fresh = 0 if anew else catalogues.FRESH_SECONDS
     found = catalogues.load(network, library or catalogues.KIWIX, fresh_seconds=fresh)
@@ -145,7 +145,7 @@ def get(
 
 
 def _source(network: Network, order: Order) -> Source | errors.OpenZimMcpError:
-    from openzim_mcp.shop import sources  # noqa: PLC0415
+    from openzim_mcp.catalog import sources  # noqa: PLC0415
 
     try:
         return sources.resolve(network, order.entry)
@@ -155,7 +155,7 @@ def _source(network: Network, order: Order) -> Source | errors.OpenZimMcpError:
 
 def _check_space(orders: Sequence[Order], sources: Sequence[Source | errors.OpenZimMcpError]) -> None:
     """Raise `NotEnoughSpace` when the files do not fit together."""
-    from openzim_mcp.shop.part import check_space, part_size  # noqa: PLC0415
+    from openzim_mcp.catalog.partial_file import check_space, part_size  # noqa: PLC0415
 
     wanted: dict[str, int] = {}
     for order, source in zip(orders, sources, strict=True):
@@ -175,7 +175,7 @@ def _get(
     stop: threading.Event,
     finish: Callable[[Order], None],
 ) -> Outcome:
-    from openzim_mcp.shop import fetch  # noqa: PLC0415
+    from openzim_mcp.catalog import download  # noqa: PLC0415
 
     if isinstance(source, errors.OpenZimMcpError):
         return Outcome(order, error=source)
@@ -186,7 +186,7 @@ def _get(
             bar(done, total)
 
     try:
-        done = fetch.download(network, source, order.target, watch, stop)
+        done = download.download(network, source, order.target, watch, stop)
         finish(order)
     except errors.OpenZimMcpError as error:
         return Outcome(order, error=error)

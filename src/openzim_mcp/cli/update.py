@@ -14,8 +14,8 @@ from openzim_mcp.cli.exits import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:
+    from openzim_mcp.catalog.installed import Update
     from openzim_mcp.cli.terminal import Terminal
-    from openzim_mcp.shop.installed import Update
 
 _HEADER = ("name", "here", "newer", "size")
 
@@ -31,8 +31,8 @@ def command(terminal: Terminal, where: list[str], library: str | None, *, yes: b
     The old file stays until the new one is complete and its checksum is right. Without --yes, and where nobody can be
     asked, nothing is replaced.
     """
-    from openzim_mcp.shop import installed  # noqa: PLC0415
-    from openzim_mcp.shop.network import Network  # noqa: PLC0415
+    from openzim_mcp.catalog import installed  # noqa: PLC0415
+    from openzim_mcp.catalog.client import Network  # noqa: PLC0415
 
     archives = transfers.archives(where)
     if not archives:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from openzim_mcp import errors
-from openzim_mcp.shop import addresses, languages, markup
-from openzim_mcp.shop.network import host
+from openzim_mcp.catalog import languages, urls, xml
+from openzim_mcp.catalog.client import host
 from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openzim_mcp.shop.network import Network
+    from openzim_mcp.catalog.client import Network
 
 KIWIX = "https://opds.library.kiwix.org/catalog/v2"
 FRESH_SECONDS = 3600
@@ -65,19 +65,19 @@ class Entry:
     @functools.cached_property
     def file(self) -> str | None:
         """The name that its file gets."""
-        return addresses.file_name(self.url) if self.url else None
+        return urls.file_name(self.url) if self.url else None
 
     @functools.cached_property
     def base(self) -> str:
         """The name of its file without date and extension: what all editions of it have in common."""
         if self.file:
-            return addresses.dated(self.file.removesuffix(".zim"))[0]
+            return urls.dated(self.file.removesuffix(".zim"))[0]
         return "_".join(filter(None, (self.name, self.flavour)))
 
     @functools.cached_property
     def edition(self) -> str:
         """The date in the name of its file; the day it was made where there is none."""
-        dated = addresses.dated(self.file.removesuffix(".zim"))[1] if self.file else ""
+        dated = urls.dated(self.file.removesuffix(".zim"))[1] if self.file else ""
         return dated or self.date
 
 
@@ -105,7 +105,7 @@ def load(network: Network, library: str = KIWIX, *, fresh_seconds: float = FRESH
     """
     if not _HTTP.match(library):
         return _from_file(library)
-    if not addresses.checked(library):
+    if not urls.checked(library):
         raise errors.CatalogueUnreadable(f"{clean(library, 200)!r} is no address.", hint=_ADDRESS_HINT)
     kept = _remembered(library)
     if kept and kept.age < fresh_seconds:
@@ -125,15 +125,15 @@ def parse(text: str, base: str) -> tuple[list[Entry], int]:
     kind, make = ("book", _book) if re.search(r"<library[\s>]", text[:4000]) else ("entry", _entry)
     entries: list[Entry] = []
     unreadable = 0
-    for piece in markup.pieces(text, kind):
+    for piece in xml.pieces(text, kind):
         try:
-            entries.append(make(markup.read(piece), base))
-        except markup.Malformed:
+            entries.append(make(xml.read(piece), base))
+        except xml.Malformed:
             unreadable += 1
     return [entry for entry in entries if entry.name or entry.title], unreadable
 
 
-def _entry(element: markup.Element, base: str) -> Entry:
+def _entry(element: xml.Element, base: str) -> Entry:
     links = [link.attributes for link in element.all("link")]
     link = next((found for found in links if found.get("rel", "").startswith(_ACQUISITION)), {})
     return Entry(
@@ -147,11 +147,11 @@ def _entry(element: markup.Element, base: str) -> Entry:
         date=_date(element.value("dc:issued", "updated")),
         size=_number(link.get("length", "")),
         articles=_number(element.value("articleCount")),
-        url=addresses.checked(link.get("href", ""), base),
+        url=urls.checked(link.get("href", ""), base),
     )
 
 
-def _book(element: markup.Element, base: str) -> Entry:
+def _book(element: xml.Element, base: str) -> Entry:
     given = element.attributes.get
     category = next((tag[10:] for tag in given("tags", "").split(";") if tag.startswith("_category:")), "")
     kib = _number(given("size", ""))
@@ -166,7 +166,7 @@ def _book(element: markup.Element, base: str) -> Entry:
         date=_date(given("date", "")),
         size=None if kib is None else kib * _KIB,
         articles=_number(given("articleCount", "")),
-        url=addresses.checked(given("url", ""), base) if given("url") else None,
+        url=urls.checked(given("url", ""), base) if given("url") else None,
     )
 
 
@@ -228,7 +228,7 @@ def _pages(network: Network, url: str) -> Iterator[str]:
 
 def _document(network: Network, url: str) -> str:
     raw = network.read(url, _PAGE_BYTES)
-    text = markup.decode(raw) if raw is not None else ""
+    text = xml.decode(raw) if raw is not None else ""
     if not re.search(r"<(feed|library)[\s>]", text[:4000]):
         what = "has nothing at that address" if raw is None else "answers with something else than a catalogue"
         raise errors.CatalogueUnreadable(
@@ -241,7 +241,7 @@ def _document(network: Network, url: str) -> str:
 def _from_file(path: str) -> Catalogue:
     try:
         with open(path, "rb") as file:
-            text = markup.decode(file.read(_PAGE_BYTES))
+            text = xml.decode(file.read(_PAGE_BYTES))
     except OSError as error:
         raise errors.CatalogueUnreadable(
             f"The library {clean(path, 200)!r} cannot be read: {error.strerror}.",

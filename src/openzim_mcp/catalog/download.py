@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from openzim_mcp import errors
-from openzim_mcp.shop.network import BEYOND_THE_END, FAULTY, OK, PARTIAL, TOO_MANY, Patience, host, status_words
-from openzim_mcp.shop.part import Note, Part
+from openzim_mcp.catalog.client import BEYOND_THE_END, FAULTY, OK, PARTIAL, TOO_MANY, Patience, host, status_words
+from openzim_mcp.catalog.partial_file import Note, Part
 from openzim_mcp.zimfile import NotAZim, RawFile, checksum_matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from openzim_mcp.shop.metalink import Pieces
-    from openzim_mcp.shop.network import Answer, Network
-    from openzim_mcp.shop.sources import Source
+    from openzim_mcp.catalog.client import Answer, Network
+    from openzim_mcp.catalog.metalink import Pieces
+    from openzim_mcp.catalog.sources import Source
 
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 _BEYOND = re.compile(r"bytes \*/(\d{1,18})")

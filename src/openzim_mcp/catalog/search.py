@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.shop import addresses, languages
-from openzim_mcp.shop.network import host
+from openzim_mcp.catalog import languages, urls
+from openzim_mcp.catalog.client import host
 from openzim_mcp.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from openzim_mcp.shop.catalogue import Catalogue, Entry
+    from openzim_mcp.catalog.catalog import Catalogue, Entry
 
 FLAVOURS = {
     "": "everything",
@@ -90,7 +90,7 @@ def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry
     wanted = folded(name.strip()).removesuffix(".zim")
     exact = [entry for entry in catalogue.entries if folded(entry.file or "").removesuffix(".zim") == wanted]
     current = newest(catalogue.entries)
-    base = addresses.dated(wanted)[0]
+    base = urls.dated(wanted)[0]
     rows = (exact, [e for e in current if folded(e.base) == base], [e for e in current if folded(e.name) == base])
     found = next((row for row in rows if row), [])
     if flavour is not None:

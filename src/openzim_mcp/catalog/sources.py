@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openzim_mcp.shop import addresses, markup, metalink
+from openzim_mcp.catalog import metalink, xml
+from openzim_mcp.catalog import urls as addresses
 
 if TYPE_CHECKING:
-    from openzim_mcp.shop.catalogue import Entry
-    from openzim_mcp.shop.metalink import Pieces
-    from openzim_mcp.shop.network import Network
+    from openzim_mcp.catalog.catalog import Entry
+    from openzim_mcp.catalog.client import Network
+    from openzim_mcp.catalog.metalink import Pieces
 
 _METALINK_BYTES = 32 << 20
 
@@ -32,7 +33,7 @@ def resolve(network: Network, entry: Entry) -> Source:
     assert entry.file
     direct = entry.url.removesuffix(addresses.METALINK)
     raw = network.read(direct + addresses.METALINK, _METALINK_BYTES)
-    found = metalink.parse(markup.decode(raw), entry.file) if raw else None
+    found = metalink.parse(xml.decode(raw), entry.file) if raw else None
     if found is None:
         return Source(entry.file, (direct,))
     urls = tuple(dict.fromkeys((*found.mirrors, direct)))

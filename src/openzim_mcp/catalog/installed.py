@@ -6,14 +6,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from openzim_mcp.shop import addresses
-from openzim_mcp.shop.choosing import newest
+from openzim_mcp.catalog import urls
+from openzim_mcp.catalog.search import newest
 from openzim_mcp.zimfile import NotAZim, RawFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from openzim_mcp.shop.catalogue import Catalogue, Entry
+    from openzim_mcp.catalog.catalog import Catalogue, Entry
     from openzim_mcp.zimfile import ArchiveFile
 
 State = Literal["installed", "outdated", "absent"]
@@ -66,7 +66,7 @@ def _describe(archive: ArchiveFile) -> Held:
         uuid = RawFile(archive.parts).header().uuid
     except (NotAZim, OSError):
         uuid = ""
-    return Held(archive, *addresses.dated(stem), uuid)
+    return Held(archive, *urls.dated(stem), uuid)
 
 
 def state(entry: Entry, here: Sequence[Held]) -> State:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openzim_mcp.shop import markup
-from openzim_mcp.shop.addresses import checked
+from openzim_mcp.catalog import xml
+from openzim_mcp.catalog.urls import checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,16 +41,16 @@ class Metalink:
 def parse(text: str, name: str) -> Metalink | None:
     """Return what is said of the file `name`, or of the only file; None when there is neither."""
     files = []
-    for piece in markup.pieces(text, "file"):
+    for piece in xml.pieces(text, "file"):
         try:
-            files.append(markup.read(piece))
-        except markup.Malformed:
+            files.append(xml.read(piece))
+        except xml.Malformed:
             continue
     named = [file for file in files if file.attributes.get("name") == name] or files
     return _metalink(named[0]) if named and (len(named) == 1 or named != files) else None
 
 
-def _metalink(file: markup.Element) -> Metalink:
+def _metalink(file: xml.Element) -> Metalink:
     size = _number(file.value("size"))
     hashes = {_kind(found): found.text.strip().lower() for found in file.all("hash")}
     return Metalink(
@@ -62,12 +62,12 @@ def _metalink(file: markup.Element) -> Metalink:
     )
 
 
-def _mirrors(urls: Iterable[markup.Element]) -> list[str]:
+def _mirrors(urls: Iterable[xml.Element]) -> list[str]:
     ordered = sorted(urls, key=lambda url: _number(url.attributes.get("priority", "")) or _LAST_PRIORITY)
     return list(dict.fromkeys(address for url in ordered if (address := checked(url.text))))
 
 
-def _pieces(part: markup.Element, size: int | None) -> Pieces | None:
+def _pieces(part: xml.Element, size: int | None) -> Pieces | None:
     kind = _kind(part)
     length = _number(part.attributes.get("length", "")) or 0
     hashes = tuple(_hash(kind, found.text.strip().lower()) or "" for found in part.all("hash"))
@@ -75,7 +75,7 @@ def _pieces(part: markup.Element, size: int | None) -> Pieces | None:
     return Pieces(length, _HASHES[kind][0], hashes) if fits and all(hashes) else None
 
 
-def _kind(element: markup.Element) -> str:
+def _kind(element: xml.Element) -> str:
     return element.attributes.get("type", "").strip().lower()
 
 

@@ -1,0 +1,1 @@
+"""Archives to download: catalogs, mirrors, partial files."""
