@@ -168,7 +168,7 @@ def test_a_server_that_repeats_itself_is_asked_no_more(mirror: Mirror, network: 
 @pytest.mark.parametrize(
     ("library", "url"),
     [
-        (catalog.KIWIX, f"{catalogue.KIWIX}/entries"),
+        (catalog.KIWIX, f"{catalog.KIWIX}/entries"),
         ("http://ship:8080", "http://ship:8080/catalog/v2/entries"),
         ("http://ship/kiwix/", "http://ship/kiwix/catalog/v2/entries"),
         ("http://ship/catalog/v2/root.xml", "http://ship/catalog/v2/entries"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.app.query import intents
+from openzim_mcp.app.query import intents, patterns
 from openzim_mcp.worker.search import titles
 
 QUERIES = Path(__file__).parent / "data" / "queries.jsonl"

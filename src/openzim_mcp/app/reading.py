@@ -162,7 +162,7 @@ async def _batch(call: Call, archive: ArchiveFile, given: GetArguments) -> Paylo
 
     async def one(number: int, path: str) -> None:
         try:
-            found = await read(backend, archive, path, article.entry, length=length)
+            found = await read(backend, archive, path, article.batch_entry, length=length)
             results[number] = {"path": path, "success": True} | found
         except errors.OpenZimMcpError as error:
             results[number] = {"path": path, "success": False, "error": error.message}

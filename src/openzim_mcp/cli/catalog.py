@@ -53,7 +53,7 @@ def in_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | 
 @click.option("--dir", "where", multiple=True, metavar="DIRECTORY", help="Where archives are, to see which are here.")
 @transfers.option
 @transfers.refresh
-def command(
+def run(
     terminal: Terminal,
     words: tuple[str, ...],
     where: tuple[str, ...],

@@ -1,6 +1,6 @@
 """What all commands share: how they are declared, found, helped with and ended.
 
-A command is a row in `table.py` and a module of that name with a function `command` under `@frame.command(…)`. It gets
+A command is a row in `registry.py` and a module of that name with a function `run` under `@command.command(…)`. It gets
 a `Terminal`, shows its result with `terminal.show(payload, blocks…)`, raises an `OpenZimMcpError` to fail, and returns
 an `Exit` where the answer is no.
 """
@@ -115,7 +115,7 @@ class Group(click.Group):
         if cmd_name not in registry.NAMES:
             return None
         module = importlib.import_module(f"openzim_mcp.commands.{cmd_name}")
-        return module.command  # type: ignore[no-any-return]
+        return module.run  # type: ignore[no-any-return]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         """Complete a command, a flag of serving, or a directory to serve."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "openzim-mcp completion fish > ~/.config/fish/completions/openzim-mcp.fish",
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(terminal: Terminal, shell: str) -> None:
+def run(terminal: Terminal, shell: str) -> None:
     """Print the lines that make a SHELL complete commands and their options."""
     kind = get_completion_class(shell)
     assert kind is not None

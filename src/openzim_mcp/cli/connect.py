@@ -35,7 +35,7 @@ file = click.option("--file", "file", type=click.Path(), help="Another file than
 @file
 @write
 @command.where
-def command(terminal: Terminal, client: str | None, printed: bool, where: list[str], **given: str) -> None:  # noqa: FBT001
+def run(terminal: Terminal, client: str | None, printed: bool, where: list[str], **given: str) -> None:  # noqa: FBT001
     """Let a CLIENT start this server: show the change to its configuration, and make it with --write.
 
     CLIENT is claude-desktop, claude-code, vscode, cursor, lm-studio, goose or open-webui.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @connect.server
 @connect.file
 @connect.write
-def command(terminal: Terminal, client: str, **given: str) -> None:
+def run(terminal: Terminal, client: str, **given: str) -> None:
     """Take this server out of the configuration of a CLIENT: show the change, and make it with --write."""
     chosen = connect.named(client)
     connect.change(terminal, chosen, given, lambda text: chosen.drop(text, given["server"]))

@@ -20,7 +20,7 @@ _WORDS: dict[State, str] = {"good": "ok", "warn": "note", "bad": "wrong"}
     "openzim-mcp doctor ~/zims", "openzim-mcp doctor --json | jq '.findings[] | select(.state == \"bad\")'"
 )
 @command.where
-def command(terminal: Terminal, where: list[str]) -> Exit | None:
+def run(terminal: Terminal, where: list[str]) -> Exit | None:
     """Look for what is wrong: Python, libraries, settings, directories, archives, and the clients that are connected.
 
     What a client is set up to start is started, and greeted. Ends with 1 if something is wrong; notes do not count.

@@ -30,7 +30,7 @@ _CHECKED = {
 @click.option("--flavour", metavar="NAME", help="Which flavour, where a name has several: mini, nopic or maxi.")
 @transfers.option
 @transfers.refresh
-def command(
+def run(
     terminal: Terminal,
     names: tuple[str, ...],
     directory: str | None,

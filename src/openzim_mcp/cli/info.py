@@ -20,7 +20,7 @@ _COUNTED = {"articles": "articles", "entries": "entries", "media": "pictures and
 @command.command("openzim-mcp info wikipedia_en_all --dir ~/zims", "openzim-mcp info ./wiki.zim --json")
 @click.argument("archive")
 @command.where
-def command(terminal: Terminal, archive: str, where: list[str]) -> None:
+def run(terminal: Terminal, archive: str, where: list[str]) -> None:
     """Describe an ARCHIVE, given by its name or as a .zim file: title, date, counts, indexes, what is in it."""
     archive, where = command.one_file(archive, where)
 

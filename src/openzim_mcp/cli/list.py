@@ -20,7 +20,7 @@ _HEADER = ("name", "title", "lang", "date", "articles", "size", "state")
 
 @command.command("openzim-mcp list ~/zims", "openzim-mcp list --json ~/zims | jq -r .archives[].name")
 @command.where
-def command(terminal: Terminal, where: list[str]) -> Exit | None:
+def run(terminal: Terminal, where: list[str]) -> Exit | None:
     """List the archives below the directories, and say which of them cannot be read, and why."""
     found = runtime.run(terminal, where, look)
     rows = [_row(archive) for archive in found["archives"]]

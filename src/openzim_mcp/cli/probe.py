@@ -32,7 +32,7 @@ _NOTHING = "There is nothing to ask: by the settings, the server speaks over sta
     "openzim-mcp probe https://zim.example.org/mcp",
 )
 @click.argument("url", required=False)
-def command(terminal: Terminal, url: str | None) -> Exit | None:
+def run(terminal: Terminal, url: str | None) -> Exit | None:
     """Ask the server of the settings, or the one at URL, whether it is ready.
 
     Ends with 0 if it is, and where it speaks over standard input and output; with 1 if it is not, or does not answer

@@ -28,7 +28,7 @@ _WHOLE = 10_000_000
 @click.option("--section", metavar="NAME", help="Only this section: its heading, or its number in the outline.")
 @click.option("--toc", is_flag=True, help="Only the outline.")
 @command.where
-def command(
+def run(
     terminal: Terminal, title: str, archive: str | None, section: str | None, where: list[str], *, toc: bool
 ) -> None:
     """Read an article by its TITLE or path; typos are forgiven."""
@@ -62,7 +62,7 @@ async def _whole(backend: Backend, zim_file_path: str | None, entry_path: str) -
     from openzim_mcp.worker.reading import article  # noqa: PLC0415
 
     file = await backend.find(zim_file_path)
-    found = await reading.read(backend, file, entry_path, article.entry, length=_WHOLE)
+    found = await reading.read(backend, file, entry_path, article.batch_entry, length=_WHOLE)
     return {"archive": file.shown, "path": found.pop("actual_path")} | found
 
 

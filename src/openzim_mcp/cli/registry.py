@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """A command: the module `commands/NAME.py` has it as `command`."""
+    """A command: the module `cli/NAME.py` has it as `run`."""
 
     name: str
     summary: str

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(1, 100), help="Results (default 10).")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Results to skip.")
 @command.where
-def command(terminal: Terminal, words: str, archive: str | None, where: list[str], **given: Any) -> Exit | None:
+def run(terminal: Terminal, words: str, archive: str | None, where: list[str], **given: Any) -> Exit | None:
     """Find articles by WORDS, each with the passage that matches: in one archive, or in all of them."""
 
     async def work(backend: Backend) -> Any:

@@ -25,7 +25,7 @@ _HEADER = ("name", "here", "newer", "size")
 @transfers.option
 @transfers.refresh
 @command.where
-def command(terminal: Terminal, where: list[str], library: str | None, *, yes: bool, refresh: bool) -> Exit | None:
+def run(terminal: Terminal, where: list[str], library: str | None, *, yes: bool, refresh: bool) -> Exit | None:
     """Show which archives have a newer edition, and replace them.
 
     The old file stays until the new one is complete and its checksum is right. Without --yes, and where nobody can be

@@ -27,7 +27,7 @@ _HEADER = ("name", "size", "verdict", "indexes")
 )
 @click.argument("archives", nargs=-1, metavar="[ARCHIVE]...")
 @command.directories
-def command(terminal: Terminal, archives: tuple[str, ...], where: list[str]) -> Exit | None:
+def run(terminal: Terminal, archives: tuple[str, ...], where: list[str]) -> Exit | None:
     """Verify each ARCHIVE, given by its name or as a .zim file, or all of them: its checksum, its entries, its indexes.
 
     The verdict is remembered, and a server that runs knows it too.

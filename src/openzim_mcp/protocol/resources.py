@@ -108,7 +108,7 @@ class Resources:
         if address is None:
             raise errors.ResourceNotFound(
                 f"No resource {clean(params.uri, 200)!r}.",
-                hint=f"There are {addresses.FILES}, {addresses.ARCHIVE} and {addresses.ENTRY}.",
+                hint=f"There are {uris.FILES}, {uris.ARCHIVE} and {uris.ENTRY}.",
             )
         limiter, client = self.backend.limiter, caller.client(caller.scope_of(context))
         if address.name is None:

@@ -267,12 +267,12 @@ async def _section(question: Question, slots: Slots) -> Reply:
     total = found["characters"]
     text = found["content"]
     if question.tokens:
-        text = tokens.cut(text, question.room(f"{articles.going_on(total, total)}\n\n{foot}"))
+        text = tokens.cut(text, question.room(f"{article.going_on(total, total)}\n\n{foot}"))
     stop = start + len(text)
     if stop >= total:
         return Reply(f"{text}\n\n{foot}")
     rest = question.given.model_copy(update={"content_offset": stop})
-    return Reply(f"{text}\n\n{articles.going_on(stop, total)}\n\n{foot}", rest)
+    return Reply(f"{text}\n\n{article.going_on(stop, total)}\n\n{foot}", rest)
 
 
 async def _outline(question: Question, slots: Slots) -> Reply:

@@ -207,7 +207,7 @@ def about(archive: Archive, item: Item) -> dict[str, Any]:
     return {"path": item.path, "title": item.title, "archive": archive.shown}
 
 
-def entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
+def batch_entry(archive: Archive, path: str, length: int) -> dict[str, Any]:
     """Return one entry of a batch."""
     item, document = page_of(archive, path)
     piece = render.slice_at_block(document.blocks, 0, length)
