@@ -17,7 +17,7 @@ import yaml
 
 from openzim_mcp import config
 from openzim_mcp.cli.registry import NAMES
-from wire import COMMAND
+from support.stdio_server import COMMAND
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent

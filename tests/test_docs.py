@@ -12,7 +12,7 @@ import pytest
 
 from openzim_mcp import __version__, config
 from openzim_mcp.cli.registry import NAMES
-from wire import Wire
+from support.stdio_server import Wire
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from libzim.reader import Archive
 
-from conftest import SHARED, write_zim
-from wire import Wire
+from support.archives import SHARED, write_zim
+from support.stdio_server import Wire
 
 Open = Callable[..., Wire]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from web import Visit, Web
-from wire import MODERN, environment
+from support.http_server import Visit, Web
+from support.stdio_server import MODERN, environment
 
 QUESTION = "Ravenport herringbone"
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from clients import workshop
-from conftest import ISLES, TOWNS, write_zim
-from web import TOKEN, Web
-from wire import COMMAND, environment
+from support.archives import ISLES, TOWNS, write_zim
+from support.http_server import TOKEN, Web
+from support.stdio_server import COMMAND, environment
 
 Place = dict[str, Any]
 Visit = dict[str, Any]

@@ -10,8 +10,8 @@ import pytest
 
 from clients.conftest import Node
 from clients.workshop import HERE
-from web import Web
-from wire import MODERN
+from support.http_server import Web
+from support.stdio_server import MODERN
 
 BASELINE = HERE / "conformance-baseline.yml"
 

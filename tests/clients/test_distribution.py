@@ -14,8 +14,8 @@ import pytest
 
 from clients.conftest import Node
 from openzim_mcp import __version__, config
-from web import TOKEN, Visit, Web, answer
-from wire import Wire
+from support.http_server import TOKEN, Visit, Web, answer
+from support.stdio_server import Wire
 
 ROOT = Path(__file__).parent.parent.parent
 MANIFEST = json.loads((ROOT / "bundle" / "manifest.json").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from clients import workshop
 from clients.conftest import Node, Visit
 from openzim_mcp.protocol.prompts import PROMPTS
 from openzim_mcp.protocol.tools import TOOLS
-from wire import MODERN
+from support.stdio_server import MODERN
 
 SEEN: dict[str, Any] = {
     "simple_tools": ["zim_query"],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import CACHES
+from support.archives import CACHES
 
 HERE = Path(__file__).parent
 CACHE = CACHES / "openzim-mcp" / "clients"

@@ -32,9 +32,7 @@ _MORE = "A larger --budget makes an answer longer; `read` shows whole articles, 
 @command.archive
 @click.option("--budget", metavar="TOKENS", help="How long the answer may be: small, medium, large or a number.")
 @command.where
-def run(
-    terminal: Terminal, question: str, archive: str | None, budget: str | None, where: list[str]
-) -> Exit | None:
+def run(terminal: Terminal, question: str, archive: str | None, budget: str | None, where: list[str]) -> Exit | None:
     """Answer a QUESTION from the archives, with the passages and where they are from."""
 
     async def work(backend: Backend) -> Any:

@@ -114,7 +114,7 @@ class Group(click.Group):
         """Return a command."""
         if cmd_name not in registry.NAMES:
             return None
-        module = importlib.import_module(f"openzim_mcp.commands.{cmd_name}")
+        module = importlib.import_module(f"openzim_mcp.cli.{cmd_name}")
         return module.run  # type: ignore[no-any-return]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002

@@ -30,7 +30,7 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-_SERVICES = "openzim_mcp.services."
+_SERVICES = "openzim_mcp.worker."
 _GRACE_SECONDS = 2
 _SPARE_DESCRIPTORS = 64
 _MOST_DESCRIPTORS = 4096

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.stdio_server import Wire
+
+Open = Callable[..., Wire]
+
+
+def test_the_report_has_the_shape_of_the_specification(open_server: Open, town_zim: Path) -> None:
+    report = open_server(town_zim.parent).call("zim_health")
+
+    health, configuration = report["health"], report["configuration"]
+    assert health["status"] == "healthy"
+    assert health["uptime_info"]["process_id"] == "[REDACTED]"
+    assert health["health_checks"] == {"directories_accessible": 1, "zim_files_found": 1, "permissions_ok": True}
+    assert (health["recommendations"], health["warnings"]) == ([], [])
+    assert set(health) >= {"timestamp", "server_name", "cache_performance"}
+    assert configuration["server_pid"] == "[REDACTED]"
+    assert configuration["allowed_directories"] == [f"...{town_zim.parent.name}"]
+    assert len(configuration["config_hash"]) == 64
+    assert report["loaded_archives"] == [
+        {
+            "name": "towns_en_all_2026-01.zim",
+            "path": "...towns_en_all_2026-01.zim",
+            "size": town_zim.stat().st_size,
+            "modified": report["loaded_archives"][0]["modified"],
+            "status": "ok",
+        }
+    ]
+
+
+def test_archives_that_do_not_open_are_named_and_degrade_the_server(
+    open_server: Open, zims: Path, tmp_path: Path
+) -> None:
+    damaged = shutil.copytree(zims / "damaged", tmp_path / "damaged")
+    for file in damaged.iterdir():
+        os.utime(file, (0, 0))  # a file that was changed just now counts as still being written
+    report = open_server(damaged).call("zim_health")
+
+    broken = {row["name"]: row["reason"] for row in report["loaded_archives"] if row["status"] == "unusable"}
+    assert report["health"]["status"] == "degraded"
+    assert broken["not_a_zim.zim"] == "not a ZIM file: the first bytes are something else"
+    assert broken["truncated_half.zim"] == "truncated: 354273 of 708546 bytes"
+    assert "more memory" in broken["decompression_bomb.zim"]
+    assert "bad_checksum.zim" not in broken
+    assert "truncated_half.zim" in report["health"]["warnings"][0]
+
+
+def test_an_empty_directory_is_degraded_and_an_unplugged_one_unhealthy(open_server: Open, tmp_path: Path) -> None:
+    served = tmp_path / "zims"
+    served.mkdir()
+    server = open_server(served)
+
+    empty = server.call("zim_health")["health"]
+    served.rmdir()
+    unplugged = server.call("zim_health")["health"]
+
+    assert (empty["status"], empty["recommendations"]) == (
+        "degraded",
+        ["Put a .zim file into a served directory; it is found at once."],
+    )
+    assert (unplugged["status"], unplugged["warnings"]) == (
+        "unhealthy",
+        ["zims: directory cannot be read: No such file or directory"],
+    )
+
+
+def test_refused_links_are_reported(open_server: Open, town_zim: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.zim").symlink_to(town_zim)
+
+    health = open_server(tmp_path).call("zim_health")["health"]
+
+    assert health["warnings"] == ["out.zim: symbolic link that leaves the allowed directories"]
+    assert health["health_checks"]["permissions_ok"] is False
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "built/se_coffee.zim",
+            {
+                "is_valid": True,
+                "verification": "the checksum matches",
+                "has_checksum": True,
+                "has_fulltext_index": True,
+                "has_title_index": True,
+                "indexes_answer": True,
+                "uuid": "5b6446db-2564-6e92-5cf2-893714b2ac92",
+                "is_multipart": False,
+                "problems": [],
+                "quarantine": [],
+            },
+        ),
+        ("built/noindex.zim", {"is_valid": True, "has_fulltext_index": False, "indexes_answer": None}),
+        (
+            "real/wikipedia_en_ray_charles_2015-06_split.zimaa",
+            {"is_valid": True, "is_multipart": True, "name": "wikipedia_en_ray_charles_2015-06_split.zim"},
+        ),
+        ("damaged/bad_checksum.zim", {"is_valid": False, "indexes_answer": True, "problems": []}),
+        (
+            "damaged/truncated_half.zim",
+            {"is_valid": False, "verification": "cannot be opened", "uuid": None, "indexes_answer": None},
+        ),
+        (
+            "damaged/index_bytes_segfault_suggest.zim",
+            {
+                "is_valid": False,
+                "indexes_answer": False,
+                "quarantine": [{"scope": "index", "reason": "it crashed the reader (SIGSEGV)"}],
+            },
+        ),
+    ],
+)
+def test_one_archive_is_verified(open_server: Open, zims: Path, name: str, expected: dict[str, Any]) -> None:
+    server = open_server(zims / Path(name).parent)
+
+    report = server.call("zim_health", zim_file_path=Path(name).stem)
+
+    assert {key: report[key] for key in expected} == expected
+    assert report["path"].startswith("...")
+
+
+def test_a_closed_index_is_shown_in_the_list_of_archives(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "damaged/index_bytes_segfault_suggest.zim")
+
+    server.call("zim_health", zim_file_path="index_bytes_segfault_suggest")
+    (row,) = server.call("zim_health")["loaded_archives"]
+
+    assert row["status"] == "no_search"
+    assert row["reason"] == "the search index is closed: it crashed the reader (SIGSEGV)"
+
+
+def test_metadata_shows_the_verdict_of_an_earlier_verification(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "damaged/bad_checksum.zim")
+
+    before = server.call("zim_metadata")["verification"]
+    server.call("zim_health", zim_file_path="bad_checksum")
+    after = server.call("zim_metadata")["verification"]
+
+    assert (before, after) == ("unverified", "damaged")
+
+
+def test_a_client_that_asks_for_it_is_told_the_progress(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "built/dictionary_pub.zim")
+    arguments = {"zim_file_path": "dictionary_pub"}
+
+    params = {"name": "zim_health", "arguments": arguments, "_meta": {"progressToken": "t1"}}
+    report = server.request("tools/call", params)["structuredContent"]
+
+    progress = [n["params"] for n in server.notifications if n["method"] == "notifications/progress"]
+    assert report["is_valid"] is True
+    assert progress
+    assert {note["progressToken"] for note in progress} == {"t1"}
+    assert all(note["progress"] <= note["total"] for note in progress)
+
+
+def test_an_archive_that_was_only_slow_is_tried_again(open_server: Open, town_zim: Path) -> None:
+    server = open_server(town_zim, WORKER__DEADLINE_SECONDS="1", CACHE__ENABLED="false")
+    server.call("zim_metadata")
+    for pid in server.workers:
+        os.kill(pid, signal.SIGSTOP)
+
+    slow = server.call("zim_metadata")
+    closed = server.call("zim_metadata")
+    report = server.call("zim_health", zim_file_path=town_zim.stem)
+    again = server.call("zim_metadata")
+
+    assert (slow["operation"], closed["operation"]) == ("archive_quarantined", "archive_quarantined")
+    assert (report["is_valid"], report["quarantine"]) == (True, [])
+    assert again["metadata"]["Title"] == "Test"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time is read from /proc")
+def test_a_cancelled_verification_stops_reading(open_server: Open, tmp_path: Path, zims: Path) -> None:
+    big = tmp_path / "big.zim"
+    raw = (zims / "built/se_coffee.zim").read_bytes()
+    big.write_bytes(raw)
+    with big.open("r+b") as file:
+        file.seek(72)  # where the header says that the checksum is
+        file.write((20_000_000_000).to_bytes(8, "little"))
+        file.truncate(20_000_000_016)
+    wire = open_server(tmp_path)
+    params = {
+        "name": "zim_health",
+        "arguments": {"zim_file_path": "big"},
+        "_meta": {"progressToken": "t"},
+    }
+    number = wire.start("tools/call", params)
+    assert wire.hear("notifications/progress")
+    assert wire.hear("notifications/progress")
+
+    wire.notify("notifications/cancelled", requestId=number)
+
+    def ticks() -> int:
+        stat = Path(f"/proc/{wire.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(stat[11]) + int(stat[12])
+
+    time.sleep(0.5)
+    before = ticks()
+    time.sleep(2)
+    assert ticks() - before < 0.5 * os.sysconf("SC_CLK_TCK")

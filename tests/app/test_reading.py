@@ -1,0 +1,191 @@
+"""`zim_get`, `zim_get_section` and `zim_links` as clients call them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.archives import SHARED
+from support.stdio_server import Wire
+
+Open = Callable[..., Wire]
+
+
+@pytest.fixture(scope="module")
+def wiki() -> Iterator[Wire]:
+    if not SHARED.is_dir():
+        pytest.skip("the archives of ../shared/zims are not here")
+    with Wire("--mode", "advanced", SHARED / "built/wiki_real_pub.zim") as wire:
+        yield wire
+
+
+def text(wire: Wire, **arguments: Any) -> str:
+    """Call `zim_get` and return the one text block of its result."""
+    result = wire.wait(wire.start_call("zim_get", **arguments))["result"]
+    (block,) = result["content"]
+    assert "structuredContent" not in result
+    return str(block["text"])
+
+
+def test_an_article_is_one_block_of_markdown(wiki: Wire) -> None:
+    assert text(wiki, entry_path="Hermitian_matrix").startswith(
+        "# Hermitian matrix\n\nTitle: Hermitian matrix\nPath: Hermitian_matrix\nType: text/html\n\n## Content\n\n"
+    )
+
+
+def test_a_typo_shows_requested_and_actual_path(wiki: Wire) -> None:
+    found = text(wiki, entry_path="hermitan matrix", max_content_length=100)
+
+    assert "Requested Path: hermitan matrix\nActual Path: Hermitian_matrix\n" in found
+
+
+def test_a_miss_is_an_error_with_the_nearest_titles(wiki: Wire) -> None:
+    answer = wiki.call("zim_get", entry_path="Hermitian operators in physics")
+
+    assert answer["operation"] == "entry_not_found"
+    assert "Hermitian matrix" in answer["did_you_mean"]
+
+
+def test_the_pages_of_a_long_article_joined_are_the_whole_of_it(wiki: Wire) -> None:
+    whole = text(wiki, entry_path="Dog").partition("## Content\n\n")[2]
+    parts, offset = [], 0
+    while offset >= 0:
+        page = text(wiki, entry_path="Dog", max_content_length=5000, content_offset=offset).partition("## Content\n\n")[
+            2
+        ]
+        body, mark, rest = page.rpartition("\n\n[content_offset=")
+        parts.append(body if mark else page)
+        offset = int(rest.partition(" ")[0]) if mark else -1
+
+    assert "".join(parts) == whole
+    assert len(parts) > 8
+
+
+def test_the_main_page_is_read(wiki: Wire) -> None:
+    assert "Path: Main_Page\n" in text(wiki, main_page=True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"entry_path": "Dog", "entry_paths": ["Dog"]},
+        {"entry_path": "Dog", "main_page": True},
+        {"entry_paths": ["Dog"], "main_page": True},
+        {"binary": True},
+        {"main_page": True, "view": "summary"},
+        {"entry_paths": ["Dog"], "binary": True},
+        {"entry_paths": []},
+        {"entry_paths": ["Dog"] * 51},
+    ],
+)
+def test_what_cannot_be_asked_at_once_is_refused(wiki: Wire, arguments: dict[str, Any]) -> None:
+    assert wiki.call("zim_get", **arguments)["operation"] == "invalid_path_combination"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "argument"),
+    [
+        ({"max_content_length": 99}, "max_content_length"),
+        ({"content_offset": -1}, "content_offset"),
+        ({"compact_budget": "tiny"}, "compact_budget"),
+        ({"compact_budget": 5}, "compact_budget"),
+        ({"view": "everything"}, "view"),
+        ({"entry_pth": "Dog"}, "entry_pth"),
+    ],
+)
+def test_a_bad_argument_is_named(wiki: Wire, arguments: dict[str, Any], argument: str) -> None:
+    answer = wiki.call("zim_get", entry_path="Dog", **arguments)
+
+    assert answer["operation"] == "invalid_arguments"
+    assert answer["arguments"] == [argument]
+
+
+def test_a_batch_keeps_its_order_and_its_misses(wiki: Wire) -> None:
+    wanted = ["Dog", "zzz no such thing", "Hermitian matrix", "Dog"]
+
+    answer = wiki.call("zim_get", entry_paths=wanted, max_content_length=200)
+
+    assert [result["path"] for result in answer["results"]] == wanted
+    assert [result["success"] for result in answer["results"]] == [True, False, True, True]
+    assert (answer["succeeded"], answer["failed"]) == (3, 1)
+    assert set(answer["results"][0]) >= {"title", "mime_type", "content"}
+    assert "no entry" in answer["results"][1]["error"]
+
+
+def test_a_picture_comes_as_data_and_as_an_image(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "built/se_coffee.zim")
+    rows = server.call("zim_browse", namespace="C", limit=500, offset=900)["entries"]
+    path = next(row["path"] for row in rows if row["mime_type"] == "image/png")
+
+    result = server.request("tools/call", {"name": "zim_get", "arguments": {"entry_path": path, "binary": True}})
+
+    assert base64.b64decode(result["structuredContent"]["data"]).startswith(b"\x89PNG")
+    assert [block["type"] for block in result["content"]] == ["text", "image"]
+    assert result["content"][1]["mimeType"] == "image/png"
+
+
+@pytest.mark.parametrize("view", ["summary", "toc", "structure"])
+def test_every_view_names_its_article(wiki: Wire, view: str) -> None:
+    answer = wiki.call("zim_get", entry_path="Dog", view=view)
+
+    assert (answer["path"], answer["title"], answer["archive"]) == ("Dog", "Dog", "wiki_real_pub.zim")
+    assert answer["headings" if view == "structure" else view]
+
+
+def test_a_section_and_its_neighbours(wiki: Wire) -> None:
+    answer = wiki.call("zim_get_section", entry_path="dog", section_id="Senses")
+
+    assert answer["content"].startswith("#### Senses\n\n")
+    assert answer["parent"] == {"id": "Anatomy", "title": "Anatomy"}
+    assert answer["previous"] == {"id": "Size_and_weight", "title": "Size and weight"}
+
+
+def test_links_continue_by_cursor_alone(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "real")
+    first = server.call("zim_links", zim_file_path="devdocs_en_sqlite", entry_path="pragma", limit=40)
+
+    second = server.call("zim_links", cursor=first["next_cursor"])
+
+    assert len(second["outbound_links"]) == 40
+    assert second["path"] == "pragma"
+    assert first["outbound_links"] != second["outbound_links"]
+
+
+def test_related_costs_two_and_a_batch_costs_its_entries(open_server: Open, zims: Path) -> None:
+    server = open_server(
+        zims / "built/wiki_real_pub.zim",
+        RATE_LIMIT__ENABLED="true",
+        RATE_LIMIT__BURST_SIZE="6",
+        RATE_LIMIT__REQUESTS_PER_SECOND="0.01",
+    )
+
+    related = server.call("zim_links", entry_path="Dog", direction="related")
+    batch = server.call("zim_get", entry_paths=["Dog", "Dog", "Dog"])
+    last = server.call("zim_links", entry_path="Dog", direction="related")
+
+    assert (related.get("status"), batch.get("status"), last["operation"]) == (None, None, "rate_limited")
+
+
+def test_a_dead_index_does_not_stop_reading(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "damaged/index_bytes_segfault_suggest.zim")
+
+    missing = server.call("zim_get", entry_path="no such page at all")
+
+    assert missing["operation"] == "entry_not_found"
+    assert "Path: wal\n" in text(server, entry_path="wal", max_content_length=200)
+
+
+def test_a_formatting_bomb_and_other_nasty_pages_are_read_in_time(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "built/nasty_pub.zim", WORKER__DEADLINE_SECONDS="10")
+    rows = server.call("zim_browse", namespace="C", limit=500)["entries"]
+    rows += server.call("zim_browse", namespace="C", limit=500, offset=500)["entries"]
+
+    numbers = {row["path"]: server.start_call("zim_get", entry_path=row["path"]) for row in rows if "error" not in row}
+    for path, number in numbers.items():
+        result = server.wait(number)["result"]
+        assert not result.get("isError"), (path, result)

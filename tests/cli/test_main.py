@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from openzim_mcp import __version__
+from support.stdio_server import COMMAND, environment
+
+
+def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=environment(settings),
+        check=False,
+    )
+
+
+def test_version_and_help_answer() -> None:
+    assert run("--version").stdout == f"openzim-mcp {__version__}\n"
+    assert "openzim-mcp ~/zims" in run("--help").stdout
+
+
+def test_help_does_without_the_sdk() -> None:
+    code = "import sys; from openzim_mcp.cli.main import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
+    found = subprocess.run(
+        [sys.executable, "-c", code + "print([m for m in ('mcp', 'pydantic', 'libzim') if m in sys.modules])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert found.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", [(), ("serve",)])
+def test_serving_is_the_default_command_and_ends_with_its_input(command: tuple[str, ...]) -> None:
+    ended = run(*command)
+
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert f"openzim-mcp {__version__} serves 1 archive over stdio" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--mode", "wild"), "tool_mode (OPENZIM_MCP_TOOL_MODE): 'wild' is not accepted; give simple or advanced"),
+        (
+            ("/no/such/place",),
+            (
+                "allowed_directories (OPENZIM_MCP_ALLOWED_DIRECTORIES): '/no/such/place' does not exist; "
+                "give a directory that holds .zim files, or one .zim file"
+            ),
+        ),
+        (
+            (__file__,),
+            (
+                f"allowed_directories (OPENZIM_MCP_ALLOWED_DIRECTORIES): '{__file__}' "
+                "is no directory and no .zim file; give a directory that holds .zim files, or one .zim file"
+            ),
+        ),
+        (
+            ("--log-level", "loud"),
+            (
+                "logging.level (OPENZIM_MCP_LOGGING__LEVEL): 'LOUD' is not accepted; "
+                "give DEBUG or INFO or WARNING or ERROR or CRITICAL"
+            ),
+        ),
+    ],
+)
+def test_a_bad_argument_ends_with_2_and_one_line(arguments: tuple[str, ...], line: str) -> None:
+    ended = run(*arguments)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"openzim-mcp: {line}\n")
+
+
+def test_an_unknown_option_ends_with_2() -> None:
+    assert run("--nonsense").returncode == 2
+
+
+def test_several_bad_settings_get_a_line_each() -> None:
+    ended = run(PORT="x", TOOL_MODE="y")
+
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 2
+
+
+def test_an_unknown_setting_is_only_a_warning() -> None:
+    ended = run(TOOLMODE="advanced")
+
+    assert ended.returncode == 0
+    assert "OPENZIM_MCP_TOOLMODE is not a setting; did you mean OPENZIM_MCP_TOOL_MODE?" in ended.stderr
+
+
+def test_the_log_shows_no_directory(town_zim: Path) -> None:
+    ended = run(str(town_zim.parent), LOGGING__LEVEL="DEBUG")
+
+    assert ended.returncode == 0
+    assert str(town_zim.parent) not in ended.stderr

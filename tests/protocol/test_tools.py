@@ -1,0 +1,264 @@
+"""The tools as clients see them: over pipes, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from openzim_mcp import cursors, tokens
+from openzim_mcp.protocol import tools
+from support.stdio_server import MODERN, Wire, environment, is_alive
+
+SNAPSHOT = Path(__file__).parent.parent / "snapshots" / "tools.json"
+Open = Callable[..., Wire]
+ADVANCED = [
+    "zim_query",
+    "zim_search",
+    "zim_get",
+    "zim_get_section",
+    "zim_browse",
+    "zim_metadata",
+    "zim_links",
+    "zim_health",
+]
+
+
+def test_the_published_tools_are_those_of_the_snapshot() -> None:
+    """After a wanted change: `python tests/test_tools.py` writes the snapshot anew."""
+    assert published() == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+
+
+def published() -> dict[str, Any]:
+    return {
+        mode: [tool.to_wire().model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools.offered(mode)]
+        for mode in ("simple", "advanced")
+    }
+
+
+def test_each_mode_offers_its_tools(open_server: Open, town_zim: Path) -> None:
+    def offered(wire: Wire) -> list[str]:
+        return [tool["name"] for tool in wire.request("tools/list")["tools"]]
+
+    assert offered(open_server(town_zim)) == ADVANCED
+    with Wire(town_zim) as simple:
+        assert offered(simple) == ["zim_query"]
+        answer = simple.wait(simple.start_call("zim_metadata"))
+        assert answer["error"] == {"code": -32602, "message": "Unknown tool: zim_metadata. There are: zim_query."}
+
+
+@pytest.mark.parametrize(("mode", "most"), [("simple", 500), ("advanced", 3000)])
+def test_the_list_is_light_and_the_same_for_every_connection(town_zim: Path, mode: str, most: int) -> None:
+    lists = []
+    for revision in ("2025-11-25", "2025-11-25", MODERN):
+        with Wire("--mode", mode, town_zim).speaking(revision) as wire:
+            lists.append(wire.request("tools/list")["tools"])
+
+    assert lists[0] == lists[1] == lists[2]
+    assert tokens.estimate(json.dumps(lists[0], separators=(",", ":"))) < most
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", MODERN])
+@pytest.mark.parametrize("mode", ["simple", "advanced"])
+def test_the_server_says_in_a_few_lines_how_to_use_it(town_zim: Path, mode: str, revision: str) -> None:
+    wire = Wire("--mode", mode, town_zim)
+    told = wire.introduce(revision)
+    wire.close()
+
+    named = set(re.findall(r"zim_(?!file)\w+", told["instructions"]))
+    assert named <= {tool.name for tool in tools.offered(mode)}
+    assert "zim_query" in named
+    assert "never instructions" in told["instructions"]
+    assert len(told["instructions"]) < 400
+
+
+def test_without_a_directory_the_handbook_is_served(open_server: Open) -> None:
+    described = open_server().call("zim_metadata")
+
+    assert described["metadata"]["Title"] == "OpenZIM MCP Handbook"
+    assert described["main_page"] == "index"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_the_sdk_client_of_both_eras_is_served(town_zim: Path, era: str) -> None:
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "openzim_mcp", "--mode", "advanced", str(town_zim)], env=environment({})
+    )
+    async with Client(server, mode=era) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        result = await client.call_tool("zim_browse", {"namespace": "C", "limit": 1})
+
+    assert names == ADVANCED
+    assert result.structured_content is not None
+    assert result.structured_content["entries"][0]["path"] == "Alderwick"
+    assert not result.is_error
+
+
+def test_a_page_and_a_walk_have_the_fields_of_the_contract(open_server: Open, town_zim: Path) -> None:
+    server = open_server(town_zim)
+
+    page = server.call("zim_browse", namespace="M", limit=2, offset=1)
+    walk = server.call("zim_browse", namespace="M", mode="walk", limit=2)
+
+    assert set(page) == {"archive", "namespace", "entries", "total", "offset", "limit", "done"}
+    assert set(walk) >= {"namespace", "entries", "next_cursor", "done"}
+    assert [entry["path"] for entry in page["entries"]] == ["Creator", "Language"]
+
+
+def test_a_cursor_alone_resumes_even_among_several_archives(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "built")
+    first = server.call("zim_browse", zim_file_path="se_coffee", namespace="C", mode="walk", limit=400)
+
+    rest: list[str] = []
+    cursor = first["next_cursor"]
+    while cursor:
+        step = server.call("zim_browse", cursor=cursor)
+        rest += [entry["path"] for entry in step["entries"]]
+        cursor = step["next_cursor"]
+
+    assert step["archive"] == "se_coffee.zim"
+    assert len(first["entries"]) + len(rest) == 1025
+    assert server.call("zim_browse", cursor=first["next_cursor"], limit=3)["entries"][2]["path"] == rest[2]
+    refused = server.call("zim_browse", cursor=first["next_cursor"], zim_file_path="gutenberg_pub")
+    assert refused["message"] == "This cursor continues a listing of another archive."
+    refused = server.call("zim_browse", cursor=first["next_cursor"], namespace="M")
+    assert refused["message"] == "This cursor continues a listing of another namespace."
+
+
+def test_a_forged_cursor_is_checked_like_any_other_request(server: Wire) -> None:
+    forged = cursors.encode("zim_browse", "u", 0, {"namespace": "C", "limit": 10**9, "zim_file_path": ["x"]})
+
+    answer = server.call("zim_browse", cursor=forged)
+
+    assert answer["operation"] == "invalid_arguments"
+    assert answer["arguments"] == ["zim_file_path", "limit"]
+
+
+@pytest.fixture(scope="module")
+def server(town_zim: Path) -> Iterator[Wire]:
+    """One server for the calls that leave no trace."""
+    with Wire("--mode", "advanced", town_zim) as wire:
+        yield wire
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "namespace: required, but not given; zim_metadata lists what there is"),
+        ({"namespace": "C", "limit": 501}, "limit: should be less than or equal to 500, not 501"),
+        ({"namespace": "C", "limit": 0}, "limit: should be greater than or equal to 1, not 0"),
+        ({"namespace": "C", "offset": -1}, "offset: should be greater than or equal to 0, not -1"),
+        ({"namespace": "C", "mode": "fly"}, "mode: should be 'page' or 'walk', not 'fly'"),
+        ({"namespace": "C", "nmaespace": "C"}, "nmaespace: unknown argument, did you mean namespace?"),
+        (
+            {"namespace": "C", "mode": "walk", "offset": 5},
+            "offset belongs to mode='page'; use cursor with mode='walk'",
+        ),
+        (
+            {"cursor": "abc", "offset": 5},
+            "cursor and offset exclude each other: a cursor knows where to go on",
+        ),
+        (
+            {"cursor": "abc", "mode": "page"},
+            "cursor belongs to mode='walk'; use offset with mode='page'",
+        ),
+        ({"cursor": "abc"}, "This cursor is not one of this server's."),
+        ({"namespace": "Q"}, "'towns_en_all_2026-01' has no namespace or folder 'Q'."),
+        ({"namespace": "C", "zim_file_path": "nope"}, "No archive 'nope' in the served directories."),
+        ({"namespace": "C", "zim_file_path": 7}, "zim_file_path: should be a valid string, not 7"),
+    ],
+)
+def test_a_bad_call_is_a_result_that_says_what_is_wrong(server: Wire, arguments: dict[str, Any], message: str) -> None:
+    answer = server.call("zim_browse", **arguments)
+
+    assert answer["status"] == "error"
+    assert answer["message"] == message
+    assert answer["hint"]
+
+
+def test_the_rate_limit_is_a_result_that_says_when_to_come_back(open_server: Open, town_zim: Path) -> None:
+    server = open_server(
+        town_zim, RATE_LIMIT__ENABLED="true", RATE_LIMIT__BURST_SIZE="2", RATE_LIMIT__REQUESTS_PER_SECOND="0.01"
+    )
+
+    answers = [server.call("zim_metadata") for _ in range(3)]
+
+    assert [answer.get("operation") for answer in answers] == [None, None, "rate_limited"]
+    assert 90 < answers[2]["retry_after"] <= 100
+
+
+def test_answers_are_kept_until_the_file_changes(open_server: Open, town_zim: Path, tmp_path: Path) -> None:
+    target = tmp_path / "a.zim"
+    target.write_bytes(town_zim.read_bytes())
+    server = open_server(target)
+
+    for _ in range(3):
+        server.call("zim_metadata")
+    kept = server.call("zim_health")["health"]["cache_performance"]
+    target.write_bytes(town_zim.read_bytes())
+    server.call("zim_metadata")
+    after = server.call("zim_health")["health"]["cache_performance"]
+
+    assert kept == {"hits": 2, "misses": 1, "hit_rate": 0.667}
+    assert after == {"hits": 2, "misses": 2, "hit_rate": 0.5}
+
+
+def test_sixty_four_calls_at_once_are_all_answered(open_server: Open, zims: Path) -> None:
+    server = open_server(zims / "built", CACHE__ENABLED="false")
+
+    numbers = [
+        server.start_call("zim_browse", zim_file_path="devdocs_python", namespace="C", offset=n) for n in range(64)
+    ]
+
+    assert [server.finish_call(number)["offset"] for number in numbers] == list(range(64))
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
+@pytest.mark.parametrize("revision", ["2025-06-18", MODERN])
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "zim_browse", "arguments": {"namespace": "C"}}),
+        ("tools/call", {"name": "zim_query", "arguments": {"query": "where is Ravenport?"}}),
+        ("resources/read", {"uri": "zim://towns_en_all_2026-01/entry/Ravenport"}),
+    ],
+)
+def test_a_cancelled_call_stops_its_worker_and_closes_nothing(
+    town_zim: Path, revision: str, method: str, params: dict[str, object]
+) -> None:
+    with Wire("--mode", "advanced", town_zim, CACHE__ENABLED="false").speaking(revision) as wire:
+        wire.call("zim_metadata")
+        workers = wire.workers
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        number = wire.start(method, params)
+        time.sleep(0.5)
+        assert all(map(is_alive, workers))
+
+        wire.notify("notifications/cancelled", requestId=number, reason="not needed")
+
+        assert wait_until(lambda: not any(map(is_alive, workers)))
+        assert wire.call("zim_metadata")["metadata"]["Title"] == "Test"
+        assert wire.call("zim_health", zim_file_path=town_zim.stem)["quarantine"] == []
+        assert number not in wire._answers
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(json.dumps(published(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from libzim.writer import Creator, Hint, Item, StringProvider
+
+from openzim_mcp.zimfile import ArchiveFile, identify
+
+CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "zims"
+
+
+class Page(Item):
+    def __init__(self, path: str, title: str, content: str | bytes, mimetype: str) -> None:
+        super().__init__()
+        self.path, self.title, self.content, self.mimetype = path, title, content, mimetype
+
+    def get_path(self) -> str:
+        return self.path
+
+    def get_title(self) -> str:
+        return self.title
+
+    def get_mimetype(self) -> str:
+        return self.mimetype
+
+    def get_contentprovider(self) -> StringProvider:
+        return StringProvider(self.content)
+
+    def get_hints(self) -> dict[Hint, int]:
+        return {Hint.FRONT_ARTICLE: self.mimetype == "text/html"}
+
+
+def write_zim(
+    path: Path,
+    pages: dict[str, str],
+    *,
+    redirects: dict[str, str] | None = None,
+    metadata: dict[str, str | bytes] | None = None,
+    index: bool = True,
+) -> Path:
+    """Write an archive with libzim; the path of a page ends its MIME type if it has an extension."""
+    types = {".png": "image/png", ".css": "text/css", ".txt": "text/plain"}
+    creator = Creator(path).config_indexing(index, "eng").config_nbworkers(1)
+    with creator:
+        if pages:
+            creator.set_mainpath(next(iter(pages)))
+        for name, html in pages.items():
+            mimetype = types.get(Path(name).suffix, "text/html")
+            creator.add_item(Page(name, name.replace("_", " "), html, mimetype))
+        for name, target in (redirects or {}).items():
+            creator.add_redirection(name, name, target, {})
+        for key, value in ({"Title": "Test", "Language": "eng"} | (metadata or {})).items():
+            creator.add_metadata(key, value, "text/plain;charset=utf-8")
+    return path
+
+
+def archive_file(path: Path, name: str | None = None) -> ArchiveFile:
+    """A file as the library would describe it."""
+    return ArchiveFile(name or path.stem, str(path), (str(path),), identify([str(path)]))
+
+
+TOWNS = {
+    "Ravenport": "<h1>Ravenport</h1><p>Ravenport is a harbour town.</p>",
+    "Alderwick": "<p>Alderwick lies on a hill.</p>",
+    "Zürich": "<p>Zürich is a city.</p>",
+    "maps/alderwick.png": "not really a picture",
+    "maps/ravenport.png": "not really a picture",
+    "style.css": "body {}",
+}
+
+
+ISLES = {
+    "Ravenport": """<h1>Ravenport</h1><p>Ravenport is a harbour town on the east coast of the Isles.</p>
+        <h2>History</h2><p>The town was founded in 1743 by the shipwright Ada Quill, who came from Alderwick.</p>
+        <h2>Trade</h2><p>Its merchants sell dried herring, amber and rope to every harbour of the Isles.</p>""",
+    "Alderwick": """<h1>Alderwick</h1><p>Alderwick lies on a hill. Its people trade with Ravenport.</p>
+        <h2>Schools</h2><p>The school of Alderwick teaches photosynthesis and the stars.</p>""",
+    "Ada_Quill": "<h1>Ada Quill</h1><p>Ada Quill was a shipwright, the founder of a harbour town.</p>",
+    "Zürich": "<h1>Zürich</h1><p>Zürich is a city of banks.</p>",
+    "Straße": "<h1>Straße</h1><p>Eine Straße ist ein Weg.</p>",
+    "C++": "<h1>C++</h1><p>C++ is a language that grew out of C.</p>",
+    "C": "<h1>C</h1><p>C is the third letter.</p>",
+    "Mercury_(planet)": "<h1>Mercury</h1><p>Mercury is the smallest planet.</p>",
+    "Mercury_(element)": "<h1>Mercury</h1><p>Mercury is a liquid metal.</p>",
+    "Mercury_(god)": "<h1>Mercury</h1><p>Mercury was a god of trade.</p>",
+    "Herring": "<h1>Herring</h1><p>Herring is a fish. Harbour towns dry herring.</p>",
+    "tags/harbour": "<h1>harbour</h1><ul>"
+    + "".join(f'<li><a href="../Ravenport">Ravenport harbour founded herring {n}</a></li>' for n in range(20))
+    + "</ul>",
+    "I.Q.": "<p>A measure.</p>",
+    "New_Year's_Day": "<p>The first day.</p>",
+    "Lantern_fish": "<p>A fish that glows, not a lantern.</p>",
+    "Nørrebros_Theater": "<p>A stage in Nørrebros.</p>",
+    "notes.txt": "A harbour is a place for ships.",
+}

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+import pytest
+
+from openzim_mcp.worker.search import language
+from openzim_mcp.worker.search.language import Word, fold, language_of, units, word_at
+
+FILES = sorted((resources.files("openzim_mcp.worker.search") / "stopwords").iterdir(), key=lambda file: file.name)
+
+
+@pytest.mark.parametrize(
+    ("codes", "query", "code", "words"),
+    [
+        ("eng", "Who founded the city of Ravenport?", "en", ["founded", "city", "ravenport"]),
+        ("eng", "C++ at AT&T, O'Brien in the U.S. 1979", "en", ["c++", "at&t", "o'brien", "u.s.", "1979"]),
+        ("eng", "AC/DC .NET c#", "en", ["ac", "dc", "net", "c#"]),
+        ("deu", "Wo liegt Zürich?", "de", ["liegt", "zurich"]),
+        ("fra", "Qui a écrit Les Misérables ?", "fr", ["ecrit", "miserables"]),
+        ("spa", "¿Cuál es la capital de Perú?", "es", ["capital", "peru"]),
+        ("rus", "Кто написал «Войну и мир»?", "ru", ["написал", "воину", "мир"]),
+        ("ara", "من هو مؤسس الدولة؟", "ar", ["موسس", "الدولة"]),
+        ("hin", "भारत की राजधानी क्या है", "hi", ["भरत", "रजधन"]),
+        ("zho", "中国的首都是什么？", "zh", ["中国", "首都"]),
+        ("jpn", "パッケージとは何ですか", "ja", ["ハッ", "ッケ", "ケー", "ーシ"]),
+        ("kor", "서울은 어디에 있습니까", "ko", ["서울", "울은"]),
+        ("tha", "เมืองหลวงของไทยคืออะไร", "th", ["เม", "มอ", "อง", "งห", "หล", "ลว", "วง", "ไท", "ทย"]),
+        ("ara,jpn,rus,zho", "ядро", "ru", ["ядро"]),
+        ("eng", "что такое ядро", "ru", ["ядро"]),
+        ("", "the who", "en", ["the", "who"]),
+    ],
+)
+def test_a_query_is_reduced_to_what_it_is_about(codes: str, query: str, code: str, words: list[str]) -> None:
+    found = language_of(codes, query)
+
+    assert found.code == code
+    assert [word.text for word in found.content_words(query)] == words
+
+
+def test_forms_of_a_word_are_one_word() -> None:
+    english = language_of("eng", "")
+
+    assert english.content_words("running runs runner's") == [Word("running", "run"), Word("runner's", "runner")]
+
+
+def test_a_text_is_folded_as_the_index_holds_it() -> None:
+    assert fold("Zürich ÅNGSTRÖM Й が 서울 भारत") == "zurich angstrom и か 서울 भरत"
+
+
+def test_dense_scripts_are_read_in_pairs() -> None:
+    assert units("debian 软件包 和") == ["debian", "软件", "件包", "和"]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "expected"),
+    [
+        ("the running dog", 6, (4, 11, "running")),
+        ("o'brien's dog", 3, (0, 9, "o'brien's")),
+        ("dog", 0, (0, 3, "dog")),
+        ("in the u.s. army", 7, (7, 11, "u.s.")),
+        ("end.of sentence", 4, (4, 6, "of")),
+    ],
+)
+def test_the_word_around_a_place_is_found(text: str, at: int, expected: tuple[int, int, str]) -> None:
+    assert word_at(text, at) == expected
+
+
+def test_at_least_the_most_spoken_languages_have_a_list_and_each_names_its_licence() -> None:
+    codes = {file.name.removesuffix(".txt") for file in FILES}
+
+    assert codes >= set("en zh hi es fr ar bn pt ru ur id de ja vi tr it fa pl nl uk ko th".split())
+    assert all(file.read_text("utf-8").splitlines()[0].endswith("GPL-3.0-or-later.") for file in FILES)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_list_is_words_each_once(file: resources.abc.Traversable) -> None:
+    words = " ".join(file.read_text("utf-8").splitlines()[1:]).split()
+
+    assert len(words) == len(set(words)) >= 30
+    assert not any(re.search(r"[\d,;\"]", word) for word in words)
+
+
+def test_every_language_with_a_list_is_known() -> None:
+    assert {file.name.removesuffix(".txt") for file in FILES} <= set(language._LANGUAGES)
