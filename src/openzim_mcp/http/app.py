@@ -11,7 +11,6 @@ routes      /healthz /readyz                            open
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,66 +18,31 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from openzim_mcp.app import caller
-from openzim_mcp.http import client_address, concurrency
-from openzim_mcp.http.auth import Entrance
+from openzim_mcp.http import concurrency, middleware
+from openzim_mcp.http.auth import Entrance, Keyring
 from openzim_mcp.http.errors import Refusal
 from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
 from openzim_mcp.http.oauth import Issuer
 from openzim_mcp.http.security import Cors, Doors
-from openzim_mcp.http.session_prefix import Replica
-from openzim_mcp.http.shutdown import Closing
-from openzim_mcp.http.token_file import Keyring
 from openzim_mcp.protocol.access_log import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from mcp.server import Server
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from openzim_mcp.app.app import Backend
     from openzim_mcp.config import Settings
     from openzim_mcp.http.auth import Verifier
-    from openzim_mcp.http.client_address import Network
     from openzim_mcp.protocol.subscriptions import Subscriptions
 
 PATH = "/mcp"
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 _READY_SECONDS = 2.0
-
-
-class Hall:
-    """Where every request comes in: it gets a name, its client is noted, its response counted."""
-
-    def __init__(self, app: ASGIApp, proxies: Sequence[Network], metrics: Metrics) -> None:
-        self._app = app
-        self._proxies = proxies
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
-        name = secrets.token_hex(6)
-        caller.note(scope, client=client_address.address_of(scope, self._proxies), request=name)
-
-        async def told(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for header, value in {**_HEADERS, "X-Request-Id": name}.items():
-                    headers.setdefault(header, value)
-                self._metrics.respond(message["status"])
-                self._metrics.publish()
-            await send(message)
-
-        try:
-            await self._app(scope, receive, told)
-        finally:
-            self._metrics.publish()
 
 
 class Application:
@@ -86,8 +50,8 @@ class Application:
 
     def __init__(self, server: Server[Any], backend: Backend, subscriptions: Subscriptions) -> None:
         settings = backend.settings
-        self.closing = Closing(subscriptions.close)
-        self.proxies = client_address.networks(settings.trusted_proxies)
+        self.closing = concurrency.Closing(subscriptions.close)
+        self.proxies = middleware.networks(settings.trusted_proxies)
         self.sessions = StreamableHTTPSessionManager(
             server,
             stateless=not settings.has_sessions,
@@ -97,7 +61,9 @@ class Application:
         )
         handle: ASGIApp = self.sessions.handle_request if settings.has_sessions else _Streamless(self.sessions)
         served = _afresh(handle)
-        bounded = concurrency.Bounds(Replica(served, settings.replica) if settings.replica else served, self.closing)
+        bounded = concurrency.Bounds(
+            middleware.Replica(served, settings.replica) if settings.replica else served, self.closing
+        )
         metrics = _metrics(backend, subscriptions, bounded)
         server.middleware.append(Record(metrics))
         app = Starlette(
@@ -106,7 +72,7 @@ class Application:
         app.router.redirect_slashes = False
         hosts = {settings.host, *settings.allowed_hosts}
         doors = Doors(app, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
-        self.asgi = Hall(Cors(doors), self.proxies, metrics)
+        self.asgi = middleware.Hall(Cors(doors), self.proxies, metrics)
 
 
 def _afresh(app: ASGIApp) -> ASGIApp:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
+import os
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 
 from openzim_mcp.app import caller
+from openzim_mcp.config import read_tokens
 from openzim_mcp.http.errors import Refusal
 from openzim_mcp.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
-    from mcp.server.auth.provider import AccessToken
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
@@ -24,6 +30,7 @@ _SCHEME = "bearer"
 _WRONG_PER_SECOND, _WRONG_AT_ONCE = 0.2, 10
 _ADDRESSES = 10_000
 _LONGEST = 8192
+_LOOK_AGAIN_SECONDS = 1.0
 
 
 class Verifier(Protocol):
@@ -93,3 +100,47 @@ def _bearer(scope: Scope) -> str | None:
     kind, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
     token = token.strip()
     return token if kind.lower() == _SCHEME and 0 < len(token) <= _LONGEST else None
+
+
+class Keyring:
+    """The tokens that open the door now; several may, so that one can take the place of another."""
+
+    def __init__(self, tokens: Iterable[str], file: Path | None = None) -> None:
+        self._fixed = _digests(tokens)
+        self._file = file
+        self._state: tuple[int, ...] | None = None
+        self._looked_at = 0.0
+        self._of_file: list[bytes] = []
+        self._look()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return whom a token stands for, or nobody; how long that takes tells nothing about the tokens."""
+        self._look()
+        given = hashlib.sha256(token.encode()).digest()
+        known = [hmac.compare_digest(given, digest) for digest in (*self._fixed, *self._of_file)]
+        return AccessToken(token=token, client_id=f"token-{fingerprint(token)}", scopes=[]) if any(known) else None
+
+    def _look(self) -> None:
+        """Read the file if it has changed; one that cannot be read leaves the tokens as they were."""
+        now = time.monotonic()
+        if self._file is None or (now - self._looked_at < _LOOK_AGAIN_SECONDS and self._state is not None):
+            return
+        self._looked_at = now
+        try:
+            stat = os.stat(self._file)
+            state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if state != self._state:
+                self._of_file = _digests(read_tokens(self._file))
+                log.info("%d tokens are accepted from the token file", len(self._of_file))
+                self._state = state
+        except (OSError, ValueError) as error:
+            log.warning("the token file cannot be read, its last tokens stay: %s", getattr(error, "strerror", error))
+
+
+def _digests(tokens: Iterable[str]) -> list[bytes]:
+    return [hashlib.sha256(token.encode()).digest() for token in tokens]
+
+
+def fingerprint(secret: str) -> str:
+    """Return a name for a secret that does not tell it."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:12]

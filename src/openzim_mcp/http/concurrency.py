@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -12,11 +13,12 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from openzim_mcp.app import caller
 from openzim_mcp.http.errors import Refusal
+from openzim_mcp.http.middleware import SESSION_ID
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from collections.abc import Callable, Iterator
 
-    from openzim_mcp.http.shutdown import Closing
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 IN_FLIGHT = 1024
 IN_FLIGHT_EACH = 64
@@ -25,7 +27,6 @@ SESSIONS_EACH = 100
 SESSION_IDLE_SECONDS = 1800
 BODY_BYTES = 1024 * 1024
 _BODY_SECONDS = 15.0
-SESSION_ID = b"mcp-session-id"
 _SESSIONS_REMEMBERED = 10 * SESSIONS
 
 
@@ -146,3 +147,29 @@ def _may_open_session(scope: Scope) -> bool:
 
 def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for given, value in headers if given.lower() == name), None)
+
+
+class Closing:
+    """Knows the streams that wait for something to happen, and ends them when the server does."""
+
+    def __init__(self, *also: Callable[[], None]) -> None:
+        self._also = also
+        self._idle: set[anyio.CancelScope] = set()
+
+    def begin(self) -> None:
+        """End what only waits."""
+        for end in self._also:
+            end()
+        for scope in list(self._idle):
+            scope.cancel()
+
+    @contextlib.contextmanager
+    def stream(self, *, is_idle: bool) -> Iterator[None]:
+        """Serve a request, which is ended at the end if it is an idle one."""
+        with anyio.CancelScope() as scope:
+            if is_idle:
+                self._idle.add(scope)
+            try:
+                yield
+            finally:
+                self._idle.discard(scope)

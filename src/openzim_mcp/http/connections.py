@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from openzim_mcp.http import client_address
+from openzim_mcp.http import middleware
 
 if TYPE_CHECKING:
     import asyncio
 
-    from openzim_mcp.http.shutdown import Closing
+    from openzim_mcp.http.concurrency import Closing
 
 log = logging.getLogger(__name__)
 
@@ -97,9 +97,7 @@ class ImpatientProtocol(H11Protocol):
         others = cast("set[H11Protocol]", self.connections)
         address = self.client[0] if self.client else ""
         of_each = sum(other.client is not None and other.client[0] == address for other in others)
-        is_greedy = of_each > CONNECTIONS_EACH and not client_address.is_proxy(
-            address, self.app_state.get("proxies", ())
-        )
+        is_greedy = of_each > CONNECTIONS_EACH and not middleware.is_proxy(address, self.app_state.get("proxies", ()))
         return len(others) > room() or is_greedy
 
     def _should_upgrade(self) -> bool:

@@ -11,7 +11,7 @@ import jwt
 from anyio import to_thread
 from mcp.server.auth.provider import AccessToken
 
-from openzim_mcp.http.client_address import fingerprint
+from openzim_mcp.http.auth import fingerprint
 
 if TYPE_CHECKING:
     from openzim_mcp.config import OAuthSettings

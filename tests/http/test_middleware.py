@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import ipaddress
+from pathlib import Path
 
 import pytest
 
-from openzim_mcp.http import client_address
+from openzim_mcp.http import middleware
+from support.http_server import Visit, Web
 
 PROXIES = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8")]
 
@@ -36,4 +38,14 @@ def test_a_client_is_the_nearest_address_that_is_no_trusted_proxy(
     headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
     scope = {"type": "http", "client": (peer, 1) if peer else None, "headers": headers}
 
-    assert client_address.address_of(scope, PROXIES) == client
+    assert middleware.address_of(scope, PROXIES) == client
+
+
+def test_a_session_id_tells_which_replica_has_the_session(town_zim: Path) -> None:
+    with Web((town_zim,), {"REPLICA": "a"}) as web, Visit(web.url) as visit:
+        other = Visit(web.url, session=str(visit.session).replace("a-", "b-", 1))
+        answered = [each.post("tools/list").status_code for each in (visit, other)]
+        other.http.close()
+
+    assert str(visit.session).startswith("a-")
+    assert answered == [200, 404]
