@@ -8,14 +8,11 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import platformdirs
-
-from openzim_mcp import errors
+from openzim_mcp import errors, files
 from openzim_mcp.catalog import languages, urls, xml
 from openzim_mcp.catalog.client import host
 from openzim_mcp.text import clean
@@ -255,18 +252,14 @@ def _from_file(path: str) -> Catalogue:
 
 def _kept_at(library: str) -> str:
     key = hashlib.sha256(library.encode()).hexdigest()[:16]
-    return os.path.join(platformdirs.user_cache_dir("openzim-mcp", appauthor=False), f"catalogue-{key}.json")
+    return os.path.join(files.cache_directory(), f"catalogue-{key}.json")
 
 
 def _remember(catalogue: Catalogue) -> None:
     """Keep a catalogue for the next time; where that is not possible, it is asked for again."""
     path = _kept_at(catalogue.library)
     with contextlib.suppress(OSError):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=os.path.dirname(path))
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump({"format": _FORMAT} | asdict(catalogue), file)
-        os.replace(beside, path)
+        files.write_atomic(path, json.dumps({"format": _FORMAT} | asdict(catalogue)))
 
 
 def _remembered(library: str) -> Catalogue | None:

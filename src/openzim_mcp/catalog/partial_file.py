@@ -13,11 +13,10 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from openzim_mcp import errors
+from openzim_mcp import errors, files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +25,6 @@ _CHUNK = 1 << 20
 _AHEAD = 16
 _SPARE = 16 << 20
 _SYNCED = 32 << 20
-_LOCKED_BYTE = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Part:
             self._file = open(self.path, "r+b" if os.path.exists(self.path) else "w+b", buffering=0)
         except OSError as error:
             raise self.unwritable(error) from None
-        if not _lock(self._file.fileno()):
+        if not files.try_lock(self._file.fileno()):
             self._file.close()
             raise errors.DownloadFailed(f"{self.name} is being downloaded by another process already.")
         self.size = os.fstat(self._file.fileno()).st_size
@@ -113,11 +111,9 @@ class Part:
         """Write down what the bytes belong to, before there are any."""
         if note == self.note:
             return
-        beside = f"{self._note_path}.new"
         try:
-            with open(beside, "w", encoding="utf-8") as file:
-                json.dump(asdict(note), file)
-            os.replace(beside, self._note_path)
+            # Readable for others: in a shared directory another user may continue the download.
+            files.write_atomic(self._note_path, json.dumps(asdict(note)), mode=0o644)
         except OSError as error:
             raise self.unwritable(error) from None
         self.note = note
@@ -203,7 +199,7 @@ class Part:
             os.fsync(self._file.fileno())
             self._file.close()
             os.replace(self.path, self.target)
-            _sync_directory(os.path.dirname(self.target))
+            files.sync_directory(os.path.dirname(self.target))
         except OSError as error:
             raise self.unwritable(error) from None
         with contextlib.suppress(OSError):
@@ -225,38 +221,6 @@ def check_space(directory: str, wanted: int, name: str) -> None:
             wanted=wanted,
             free=free,
         )
-
-
-def _sync_directory(directory: str) -> None:
-    """Make a new name survive a loss of power, where the system can."""
-    if os.name != "posix":
-        return
-    handle = os.open(directory or ".", os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int) -> bool:
-    """Keep other processes from writing to the file; the lock ends with this process."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415
-
-            # What is locked there cannot be read either; so it is a byte that will never be.
-            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            os.lseek(handle, 0, os.SEEK_SET)
-        else:
-            import fcntl  # noqa: PLC0415
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:
-        pass  # a network disk without locks: go on without
-    return True
 
 
 def part_size(target: str) -> int:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from openzim_mcp import __version__, errors
+from openzim_mcp import __version__, errors, files
 from openzim_mcp.cli import clients, handshake, runtime
 from openzim_mcp.cli.terminal import size
 
@@ -110,9 +110,7 @@ def directories(where: Sequence[str]) -> Iterator[Finding]:
 
 def cache(_: Sequence[str]) -> Iterator[Finding]:
     """Look at the directory where verdicts are kept."""
-    from openzim_mcp.library.verdicts import cache_directory  # noqa: PLC0415
-
-    place = cache_directory()
+    place = files.cache_directory()
     try:
         os.makedirs(place, exist_ok=True)
         tempfile.TemporaryFile(dir=place).close()

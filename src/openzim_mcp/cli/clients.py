@@ -12,12 +12,11 @@ import re
 import shutil
 import stat
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp import errors
+from openzim_mcp import errors, files
 from openzim_mcp.cli import jsonc, yaml_edit
 
 if TYPE_CHECKING:
@@ -237,17 +236,12 @@ def write(path: str, new: str) -> str | None:
     real = os.path.realpath(path)
     backup = None
     try:
-        os.makedirs(os.path.dirname(real), exist_ok=True)
         mode = 0o600
         if os.path.exists(real):
             mode = stat.S_IMODE(os.stat(real).st_mode)
             backup = _unused(f"{real}.{time.strftime('%Y%m%d-%H%M%S')}")
             shutil.copy2(real, backup)
-        descriptor, name = tempfile.mkstemp(dir=os.path.dirname(real))
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(new)
-        os.chmod(name, mode)
-        os.replace(name, real)
+        files.write_atomic(real, new, mode=mode)
     except OSError as error:
         raise errors.FileRefused(
             f"{path} cannot be written: {error.strerror}", hint="The old one is as it was; --print shows what to add."

@@ -8,12 +8,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
-from platformdirs import user_cache_dir
-
+from openzim_mcp import files
 from openzim_mcp.zimfile import NotAZim, RawFile
 
 if TYPE_CHECKING:
@@ -23,16 +21,11 @@ _BELIEVED_SECONDS = 30 * 24 * 3600
 _MOST = 1000
 
 
-def cache_directory() -> str:
-    """Return where this user's things that can be lost are kept."""
-    return user_cache_dir("openzim-mcp", appauthor=False)
-
-
 class Verdicts:
     """The file of verdicts; without a place for it nothing is kept, and nothing fails."""
 
     def __init__(self, path: str | None = None) -> None:
-        self._path = path or os.path.join(cache_directory(), "verdicts.json")
+        self._path = path or os.path.join(files.cache_directory(), "verdicts.json")
 
     def recall(self, archive: ArchiveFile) -> bool | None:
         """Return what is known of this state of a file."""
@@ -47,11 +40,7 @@ class Verdicts:
         known = self._read() | {_key(archive): {"valid": valid, "at": time.time()}}
         newest = sorted(known.items(), key=lambda row: row[1]["at"])[-_MOST:]
         with contextlib.suppress(OSError):
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=os.path.dirname(self._path))
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(dict(newest), file)
-            os.replace(name, self._path)
+            files.write_atomic(self._path, json.dumps(dict(newest)))
 
     def _read(self) -> dict[str, Any]:
         try:
