@@ -15,9 +15,9 @@ from operator import mul
 
 from measure import ROOT, table
 
+from openzim_mcp.text import normalize
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search import candidates, query, ranking
-from openzim_mcp.worker.search.language import fold
 from openzim_mcp.worker.search.ranking import NEXT, WEIGHTS, Features
 from openzim_mcp.worker.zim import Archive
 
@@ -72,7 +72,7 @@ def collect(archive: Archive, row: dict[str, object]) -> Asked:
         assert item
         prior = min(1.0, score / (PRIOR * wanted.total))
         pages.append(ranking.Page(item.path, item.title, article.document_of(archive, item), prior))
-    answers = [fold(str(answer)) for answer in row["answers"]]  # type: ignore[attr-defined]
+    answers = [normalize(str(answer)) for answer in row["answers"]]  # type: ignore[attr-defined]
     ranked = sorted(ranking.rank(pages, wanted), key=lambda found: found.page.path)
     held = {
         path: [(found.features, any(answer in found.passage.folded for answer in answers)) for found in group]

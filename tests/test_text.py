@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
-from openzim_mcp.text import clean
+from openzim_mcp import text
 
 
 @pytest.mark.parametrize(
@@ -19,9 +21,129 @@ from openzim_mcp.text import clean
         ("日本語 Zürich 😀", "日本語 Zürich 😀"),
     ],
 )
-def test_what_cannot_be_seen_is_removed(given: str, shown: str) -> None:
-    assert clean(given) == shown
+def test_safe_line_has_no_invisible_characters(given: str, shown: str) -> None:
+    assert text.safe_line(given) == shown
 
 
-def test_a_long_text_is_cut_and_says_so() -> None:
-    assert clean("x" * 100, 10) == "x" * 9 + "…"
+def test_safe_line_marks_where_it_was_cut() -> None:
+    assert text.safe_line("x" * 100, 10) == "x" * 9 + "…"
+
+
+def test_control_characters_are_replaced_but_not_layout() -> None:
+    assert text.replace_control("a\x1b[31m\tb\nc\u202ed\x85") == "a[31m\tb\ncd"
+    assert text.replace_control("a\x00b", " ") == "a b"
+
+
+@pytest.mark.parametrize(
+    ("line", "escaped"),
+    [
+        ("# not a heading", "\\# not a heading"),
+        ("#hashtag", "#hashtag"),
+        ("[content_offset=5", "\\[content_offset=5"),
+        ("Source: elsewhere", "\\Source: elsewhere"),
+        ("first\n> second\nthird", "first\n\\> second\nthird"),
+    ],
+)
+def test_markdown_structure_is_escaped(line: str, escaped: str) -> None:
+    assert text.escape_markdown(line) == escaped
+
+
+def test_normalized_text_is_like_the_index() -> None:
+    assert text.normalize("Zürich ÅNGSTRÖM Й が 서울 भारत") == "zurich angstrom и か 서울 भरत"
+
+
+@pytest.mark.parametrize(
+    ("title", "key"),
+    [
+        ("I.Q.", "iq"),
+        ("AC/DC", "ac dc"),
+        ("C", "c"),
+        ("C++", "c++"),
+        ("C#", "c#"),
+        ("Zürich (city)", "zurich city"),
+        ("O'Brien", "obrien"),
+        ("日本語", "日本 本語"),
+        (" ?! ", "?!"),
+    ],
+)
+def test_title_key_ignores_case_accents_and_punctuation(title: str, key: str) -> None:
+    assert text.title_key(title) == key
+
+
+def test_title_words_keep_unspaced_runs_whole() -> None:
+    assert text.title_words("The I.Q. of 日本語") == ["the", "iq", "of", "日本語"]
+
+
+def test_unspaced_scripts_are_tokenized_in_pairs() -> None:
+    assert text.tokenize("debian 软件包 和") == ["debian", "软件", "件包", "和"]
+
+
+def test_word_spans_are_slices_of_the_text() -> None:
+    line = "AT&T's C++ 软件包, U.S."
+
+    assert [line[start:end] for start, end in text.word_spans(line)] == ["AT&T's", "C++", "软件包", "U.S."]
+
+
+@pytest.mark.parametrize(
+    ("line", "position", "expected"),
+    [
+        ("the running dog", 6, (4, 11, "running")),
+        ("o'brien's dog", 3, (0, 9, "o'brien's")),
+        ("dog", 0, (0, 3, "dog")),
+        ("in the u.s. army", 7, (7, 11, "u.s.")),
+        ("end.of sentence", 4, (4, 6, "of")),
+    ],
+)
+def test_word_at_a_position_is_found(line: str, position: int, expected: tuple[int, int, str]) -> None:
+    assert text.word_at(line, position) == expected
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["One is here. ", "Two is there! ", "Three? ", "Four"],
+        ["J. K. Rowling of St. Ives wrote books. ", "On the 3. May"],
+        ["He said “stop.” ", "Then he left. ", "End"],
+        ["about 5 ft. tall in all. ", "End"],
+        ["これは文です。", "次の文！", "「はい。」", "終わり"],
+        ["यह वाक्य है। ", "दूसरा"],
+        ["line\n", "another line\n\n", "- item"],
+    ],
+)
+def test_sentence_ends_split_a_text(sentences: list[str]) -> None:
+    joined = "".join(sentences)
+    ends = [0, *text.sentence_ends(joined), len(joined)]
+
+    assert [joined[start:end] for start, end in itertools.pairwise(ends)] == sentences
+
+
+def test_sentence_ends_can_be_limited_to_a_part() -> None:
+    assert list(text.sentence_ends("Aaa. Bbb. Ccc. Ddd.", 5, 10)) == [10]
+
+
+@pytest.mark.parametrize(
+    ("name", "close"),
+    [("serach", ["search"]), ("lits", ["list"]), ("xyzzy", [])],
+)
+def test_closest_names_are_found(name: str, close: list[str]) -> None:
+    assert text.closest(name, ["list", "search", "verify"]) == close
+
+
+def test_closest_returns_at_most_the_limit() -> None:
+    assert text.closest("abcd", ["abce", "abcf", "abcd"], limit=2) == ["abcd", "abcf"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "edits"),
+    [("abc", "abc", 0), ("abc", "acb", 1), ("abc", "abcd", 1), ("abc", "xbz", 2), ("abc", "xyz", 3), ("a", "abcde", 3)],
+)
+def test_edit_distance_stops_at_the_limit(first: str, second: str, edits: int) -> None:
+    assert text.edit_distance(first, second, 2) == edits
+
+
+@pytest.mark.parametrize(
+    ("size", "formatted"),
+    [(0, "0 B"), (999, "999 B"), (27_345_524, "27.3 MB"), (118_000_000_000, "118 GB"), (2e12, "2.0 TB")],
+)
+def test_sizes_are_formatted_for_people(size: float, formatted: str) -> None:
+    assert text.format_size(size) == formatted

@@ -16,7 +16,7 @@ def test_the_estimate_is_near_what_tokenizers_say(text: str, low: float, high: f
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE, "x" * 5000, "a b " * 3000])
 @pytest.mark.parametrize("budget", [10, 50, 100])
 def test_a_cut_text_fits_and_uses_the_room(text: str, budget: int) -> None:
-    start = tokens.cut(text, budget)
+    start = tokens.truncate(text, budget)
 
     assert text.startswith(start)
     assert tokens.fits(start, budget)
@@ -24,8 +24,8 @@ def test_a_cut_text_fits_and_uses_the_room(text: str, budget: int) -> None:
 
 
 def test_a_text_that_fits_is_not_cut() -> None:
-    assert tokens.cut("short", 100) == "short"
+    assert tokens.truncate("short", 100) == "short"
 
 
 def test_a_cut_ends_at_a_sentence() -> None:
-    assert tokens.cut(ENGLISH, 60).endswith("dog.")
+    assert tokens.truncate(ENGLISH, 60).endswith("dog.")

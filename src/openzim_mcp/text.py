@@ -1,11 +1,15 @@
-"""Text from archives and file names, made safe to show."""
+"""Text: made safe to show, made comparable, in words and sentences; and sizes for people."""
 
 from __future__ import annotations
 
+import difflib
 import re
+import unicodedata
+from typing import TYPE_CHECKING
 
-LINE = "\x04"
-"""A line break inside a block being made; the bytes of a page never hold it."""
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 # Controls, bidi overrides and isolates, tag characters, fillers and other characters that only hide something.
 # Single zero-width joiners shape Persian, Indic and emoji text and stay.
 _INVISIBLE = re.compile(
@@ -13,27 +17,50 @@ _INVISIBLE = re.compile(
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ue000-\uf8ff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]+|[\u200c\u200d]{2,}"
 )
+# The invisible characters that `str.isprintable` accepts.
+_PRINTABLE_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
+)
+# What can move a terminal's cursor, recolour it or reorder a line; tab and line feed are layout.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # What would be read as Markdown structure, or as one of this server's own lines, at the start of a line.
 _STRUCTURE = re.compile(r"#{1,6}\s|>|```|~~~|-{3,}|={3,}|\*{3,}|\||\[(?:content_)?offset=|Source: ")
-_STARTS_STRUCTURE = frozenset("#>`~-=*|[S")
-# The invisible characters that Python calls printable.
-_DECEPTIVE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]")
+_STRUCTURE_STARTS = frozenset("#>`~-=*|[S")
+
+# Scripts that are written without spaces, and Hangul, which the full-text index treats alike.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_LETTER = rf"[^\W_{_UNSPACED}]"
+# A run of an unspaced script; initials (U.S.); or a word, of which C++, C#, AT&T and O'Brien are each one.
+_WORD = re.compile(
+    rf"[{_UNSPACED}]+|(?:[^\W\d_{_UNSPACED}]\.){{2,}}(?:[^\W\d_{_UNSPACED}]\b)?"
+    rf"|{_LETTER}+(?:['’&]{_LETTER}+)*(?:\+{{1,2}}|\#)?"
+)
+_INSIDE_WORD = frozenset("'’&.")
+_INSIDE_TITLE_WORD = re.compile("['’.]")
+
+# Where a sentence may end: at its mark, and a quote or bracket after it, but not after one or two letters or digits
+# (J. K., St., the 3. of a date); in Thai, which has no marks, at a blank.
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?…\u0589\u061f\u06d4।॥።។။])|(?<=[.!?…][\"”»’)\]]))(?<!\b\w\.)(?<!\b\w\w\.)\s+"
+    r"|(?<=[。\uff01\uff1f])(?![」』”’])|(?<=[。\uff01\uff1f][」』”’])"
+    r"|(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])|\n+"
+)
 
 
 def strip_invisible(text: str) -> str:
-    """Return `text` without the characters that cannot be seen."""
-    if text.isprintable() and (text.isascii() or not _DECEPTIVE.search(text)):
+    """Remove the characters that cannot be seen."""
+    if text.isprintable() and (text.isascii() or not _PRINTABLE_INVISIBLE.search(text)):
         return text
     return _INVISIBLE.sub("", text)
 
 
-def escape_structure(text: str) -> str:
-    """Return `text` so that no line of it can pass for structure that the page does not have."""
-    return "\n".join(map(_escape_line, text.split("\n"))) if "\n" in text else _escape_line(text)
-
-
-def _escape_line(line: str) -> str:
-    return f"\\{line}" if line[:1] in _STARTS_STRUCTURE and _STRUCTURE.match(line) else line
+def replace_control(text: str, replacement: str = "") -> str:
+    """Replace control characters and bidi overrides; tabs and line feeds stay."""
+    return _CONTROL.sub(replacement, text)
 
 
 def visible_line(text: str) -> str:
@@ -41,7 +68,117 @@ def visible_line(text: str) -> str:
     return " ".join(strip_invisible(text).split())
 
 
-def clean(text: str, limit: int = 4000) -> str:
-    """Return the same, at most `limit` long."""
+def safe_line(text: str, limit: int = 4000) -> str:
+    """Return text from outside so that it can be shown: on one line, visible, at most `limit` characters."""
     line = visible_line(text[: 2 * limit].replace("\u0085", " "))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def escape_markdown(text: str) -> str:
+    """Escape the lines that would be read as structure that the page does not have."""
+    return "\n".join(map(_escape_line, text.split("\n"))) if "\n" in text else _escape_line(text)
+
+
+def _escape_line(line: str) -> str:
+    return f"\\{line}" if line[:1] in _STRUCTURE_STARTS and _STRUCTURE.match(line) else line
+
+
+def normalize(text: str) -> str:
+    """Return a text without case and accents, as the full-text indexes hold it."""
+    lower = text.lower()
+    if lower.isascii():
+        return lower
+    decomposed = unicodedata.normalize("NFD", lower)
+    for character in set(decomposed):
+        if character > "\u02ff" and unicodedata.category(character).startswith("M"):
+            decomposed = decomposed.replace(character, "")
+    return unicodedata.normalize("NFC", decomposed)
+
+
+def title_words(title: str) -> list[str]:
+    """Return the normalized words of a title, without marks inside them: I.Q. is iq; c, c++ and c# stay apart."""
+    return [_INSIDE_TITLE_WORD.sub("", word) for word in find_words(normalize(title))]
+
+
+def title_key(title: str) -> str:
+    """Return what titles that differ in case, accents and punctuation only have in common."""
+    normalized = normalize(title)
+    return " ".join(_INSIDE_TITLE_WORD.sub("", word) for word in tokenize(normalized)) or normalized.strip()
+
+
+def find_words(text: str) -> list[str]:
+    """Return the words of a text in order; a run of an unspaced script is one word."""
+    return _WORD.findall(text)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the words of a text start and end."""
+    return [word.span() for word in _WORD.finditer(text)]
+
+
+def word_at(text: str, position: int) -> tuple[int, int, str]:
+    """Return start, end and text of the word at a position, or of the next one."""
+    start = position
+    while start and (text[start - 1].isalnum() or text[start - 1] in _INSIDE_WORD):
+        start -= 1
+    word = _WORD.match(text, start)
+    while word and word.end() <= position:
+        word = _WORD.search(text, word.end())
+    return (*word.span(), word.group()) if word else (position, position, "")
+
+
+def tokenize(normalized: str) -> list[str]:
+    """Return the words of a normalized text in order; unspaced scripts give pairs of characters, as in the indexes."""
+    words = find_words(normalized)
+    if normalized.isascii() or not _UNSPACED_CHARACTER.search(normalized):
+        return words
+    return [token for word in words for token in (_pairs(word) if is_unspaced_script(word) else (word,))]
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def is_unspaced_script(word: str) -> bool:
+    """Return whether a word is in a script that is written without spaces."""
+    return not word.isascii() and bool(_UNSPACED_CHARACTER.match(word))
+
+
+def sentence_ends(text: str, start: int = 0, stop: int | None = None) -> Iterator[int]:
+    """Yield the positions between `start` and `stop` where a sentence or line has ended and the next one starts."""
+    for end in _SENTENCE_END.finditer(text, start, len(text) if stop is None else stop):
+        if "\n" in end.group() or not text[end.end() : end.end() + 1].islower():
+            yield end.end()
+
+
+def closest(name: str, names: Iterable[str], *, limit: int = 3, cutoff: float = 0.6) -> list[str]:
+    """Return the names that are most similar to `name`, the most similar first; `cutoff` is between 0 and 1."""
+    return difflib.get_close_matches(name, list(names), n=limit, cutoff=cutoff)
+
+
+def edit_distance(first: str, second: str, limit: int) -> int:
+    """Return how many letters must be added, removed, replaced or swapped; `limit + 1` if more than `limit`."""
+    if abs(len(first) - len(second)) > limit:
+        return limit + 1
+    before_previous: list[int] = []
+    previous = list(range(len(second) + 1))
+    for i, a in enumerate(first, 1):
+        row = [i]
+        for j, b in enumerate(second, 1):
+            edits = min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
+                edits = min(edits, before_previous[j - 2] + 1)
+            row.append(edits)
+        if min(row) > limit:
+            return limit + 1
+        before_previous, previous = previous, row
+    return previous[-1]
+
+
+def format_size(size: float) -> str:
+    """Return a number of bytes for people, in powers of 1000."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000:  # noqa: PLR2004
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"  # noqa: PLR2004
+        size /= 1000
+    return f"{size:.1f} TB"

@@ -10,7 +10,7 @@ import re
 
 _LETTERS = re.compile(r"[A-Za-z]+")
 _BLANKS = re.compile(r"\s+")
-MARGIN = 1.1
+SAFETY_FACTOR = 1.1
 """What a budget is enforced with, so that the estimate may err."""
 
 
@@ -30,10 +30,10 @@ def estimate(text: str) -> float:
 
 def fits(text: str, budget: float) -> bool:
     """Return whether a text stays inside a budget of tokens."""
-    return estimate(text) * MARGIN <= budget
+    return estimate(text) * SAFETY_FACTOR <= budget
 
 
-def cut(text: str, budget: float) -> str:
+def truncate(text: str, budget: float) -> str:
     """Return the longest start of `text` that fits, ended at a line, a sentence or a word."""
     if fits(text, budget):
         return text

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from openzim_mcp.errors import OpenZimMcpValidationError
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 
 class Arguments(BaseModel):
@@ -52,7 +52,7 @@ def parse(model: type[_Arguments], given: dict[str, Any] | None) -> _Arguments:
         raise OpenZimMcpValidationError(
             "; ".join(_explain(e, names, given or {}) for e in wrong),
             hint=f"Accepted arguments: {', '.join(names)}." if names else "This tool takes no arguments.",
-            arguments=[clean(str(e["loc"][0]), 100) for e in wrong if e["loc"]],
+            arguments=[safe_line(str(e["loc"][0]), 100) for e in wrong if e["loc"]],
         ) from None
 
 
@@ -62,11 +62,11 @@ def _explain(error: Any, names: list[str], given: dict[str, Any]) -> str:
     name = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
         close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        return f"{clean(name, 100)}: unknown argument" + (f", did you mean {close[0]}?" if close else "")
+        return f"{safe_line(name, 100)}: unknown argument" + (f", did you mean {close[0]}?" if close else "")
     if error["type"] == "missing":
         return f"{name}: required, but not given"
     accepted = str(error["msg"]).replace("Input should", "should").removeprefix("Value error, ")
-    return f"{name}: {accepted}, not {clean(repr(given.get(name)), 80)}"
+    return f"{name}: {accepted}, not {safe_line(repr(given.get(name)), 80)}"
 
 
 _SAYS_NOTHING = (

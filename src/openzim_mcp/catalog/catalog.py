@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from openzim_mcp import errors, files
 from openzim_mcp.catalog import languages, urls, xml
 from openzim_mcp.catalog.client import host
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def load(network: Network, library: str = KIWIX, *, fresh_seconds: float = FRESH
     if not _HTTP.match(library):
         return _from_file(library)
     if not urls.checked(library):
-        raise errors.CatalogueUnreadable(f"{clean(library, 200)!r} is no address.", hint=_ADDRESS_HINT)
+        raise errors.CatalogueUnreadable(f"{safe_line(library, 200)!r} is no address.", hint=_ADDRESS_HINT)
     kept = _remembered(library)
     if kept and kept.age < fresh_seconds:
         return kept
@@ -135,12 +135,12 @@ def _entry(element: xml.Element, base: str) -> Entry:
     link = next((found for found in links if found.get("rel", "").startswith(_ACQUISITION)), {})
     return Entry(
         id=_identity(element.value("id")),
-        name=clean(element.value("name"), 200),
-        title=clean(element.value("title"), 200),
-        summary=clean(element.value("summary", "content"), 400),
+        name=safe_line(element.value("name"), 200),
+        title=safe_line(element.value("title"), 200),
+        summary=safe_line(element.value("summary", "content"), 400),
         languages=_languages(element.value("language", "dc:language")),
-        category=clean(element.value("category"), 50),
-        flavour=clean(element.value("flavour"), 50),
+        category=safe_line(element.value("category"), 50),
+        flavour=safe_line(element.value("flavour"), 50),
         date=_date(element.value("dc:issued", "updated")),
         size=_number(link.get("length", "")),
         articles=_number(element.value("articleCount")),
@@ -154,12 +154,12 @@ def _book(element: xml.Element, base: str) -> Entry:
     kib = _number(given("size", ""))
     return Entry(
         id=_identity(given("id", "")),
-        name=clean(given("name", ""), 200),
-        title=clean(given("title", ""), 200),
-        summary=clean(given("description", ""), 400),
+        name=safe_line(given("name", ""), 200),
+        title=safe_line(given("title", ""), 200),
+        summary=safe_line(given("description", ""), 400),
         languages=_languages(given("language", "")),
-        category=clean(given("category", "") or category, 50),
-        flavour=clean(given("flavour", ""), 50),
+        category=safe_line(given("category", "") or category, 50),
+        flavour=safe_line(given("flavour", ""), 50),
         date=_date(given("date", "")),
         size=None if kib is None else kib * _KIB,
         articles=_number(given("articleCount", "")),
@@ -173,7 +173,7 @@ def _identity(text: str) -> str:
 
 
 def _languages(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(languages.code(part) for part in clean(text, 400).split(",") if part.strip()))
+    return tuple(dict.fromkeys(languages.code(part) for part in safe_line(text, 400).split(",") if part.strip()))
 
 
 def _date(text: str) -> str:
@@ -241,11 +241,11 @@ def _from_file(path: str) -> Catalogue:
             text = xml.decode(file.read(_PAGE_BYTES))
     except OSError as error:
         raise errors.CatalogueUnreadable(
-            f"The library {clean(path, 200)!r} cannot be read: {error.strerror}.",
+            f"The library {safe_line(path, 200)!r} cannot be read: {error.strerror}.",
             hint=_ADDRESS_HINT,
         ) from None
     if not re.search(r"<(feed|library)[\s>]", text[:4000]):
-        raise errors.CatalogueUnreadable(f"{clean(os.path.basename(path), 200)!r} is no library.xml.")
+        raise errors.CatalogueUnreadable(f"{safe_line(os.path.basename(path), 200)!r} is no library.xml.")
     entries, unreadable = parse(text, "")
     return Catalogue(path, tuple(entries), os.path.getmtime(path), unreadable)
 

@@ -19,7 +19,7 @@ import httpcore2
 import httpx2
 
 from openzim_mcp import __version__, errors
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -56,7 +56,7 @@ class Answer:
 
     def header(self, name: str) -> str:
         """Return a header without what must not reach a terminal, or nothing."""
-        return clean(self.headers.get(name, ""), 300)
+        return safe_line(self.headers.get(name, ""), 300)
 
 
 class Network:
@@ -115,7 +115,7 @@ class Network:
 def host(url: str) -> str:
     """Return the host of an address, as it can be shown."""
     try:
-        return clean(urlsplit(url).netloc.rpartition("@")[2], 100) or "the server"
+        return safe_line(urlsplit(url).netloc.rpartition("@")[2], 100) or "the server"
     except ValueError:
         return "the server"
 
@@ -139,7 +139,7 @@ def _proxy_variable() -> str | None:
 
 def _discreet(text: str) -> str:
     """Return a message of a library without passwords, controls or a full stop."""
-    return clean(_CREDENTIALS.sub("//", text), 200).rstrip(".")
+    return safe_line(_CREDENTIALS.sub("//", text), 200).rstrip(".")
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from openzim_mcp import errors
 from openzim_mcp.catalog import languages, urls
 from openzim_mcp.catalog.client import host
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -108,7 +108,7 @@ def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry
 def _several(name: str, found: Sequence[Entry]) -> errors.NotInCatalogue:
     bases = [entry.base for entry in sorted(found, key=lambda entry: entry.size or 0)]
     return errors.NotInCatalogue(
-        f"{clean(name, 100)!r} comes in several flavours: {', '.join(bases[:_LISTED])}.",
+        f"{safe_line(name, 100)!r} comes in several flavours: {', '.join(bases[:_LISTED])}.",
         hint=f"Name one of them, for example {bases[0]}.",
         did_you_mean=bases[:_LISTED],
     )
@@ -119,5 +119,5 @@ def _missing(catalogue: Catalogue, name: str, current: Sequence[Entry]) -> error
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6) or [n for n in names if folded(name) in folded(n)]
     hint = f"Did you mean {' or '.join(close[:3])}?" if close else "Find its name with: openzim-mcp catalog WORDS"
     return errors.NotInCatalogue(
-        f"{host(catalogue.library)} has no archive {clean(name, 100)!r}.", hint=hint, did_you_mean=close[:3]
+        f"{host(catalogue.library)} has no archive {safe_line(name, 100)!r}.", hint=hint, did_you_mean=close[:3]
     )

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 
 from openzim_mcp.http.errors import Refusal
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -50,7 +50,7 @@ class Doors:
         if told and (told["name"] in {*LOOPBACK, *_own(scope)} or {told["name"], told[0]} & self._hosts):
             return None
         return Refusal(
-            421, f"Host {clean(given[0], 100)!r} is not served here; OPENZIM_MCP_ALLOWED_HOSTS would allow it."
+            421, f"Host {safe_line(given[0], 100)!r} is not served here; OPENZIM_MCP_ALLOWED_HOSTS would allow it."
         )
 
     def _origin_refusal(self, scope: Scope) -> Refusal | None:
@@ -101,7 +101,7 @@ def _form_refusal(scope: Scope) -> Refusal | None:
 
 def refuse_origin(origin: str) -> Refusal:
     """Return the refusal of a page's origin."""
-    return Refusal(403, f"Origin {clean(origin, 100)!r} is not allowed; OPENZIM_MCP_CORS_ORIGINS would allow it.")
+    return Refusal(403, f"Origin {safe_line(origin, 100)!r} is not allowed; OPENZIM_MCP_CORS_ORIGINS would allow it.")
 
 
 def _own(scope: Scope) -> set[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.zimfile import ArchiveFile, Identity, find_problem, identify
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Scan:
 
     def refuse(self, path: str, reason: str, *, is_directory: bool = False) -> None:
         """Report something that is not served, by its bare name."""
-        self.refused.append(Refusal(clean(os.path.basename(path), 200), reason, is_directory))
+        self.refused.append(Refusal(safe_line(os.path.basename(path), 200), reason, is_directory))
 
     def walk(self, directory: str, depth: int = 0) -> None:
         """Collect the archives of a directory and those below it."""
@@ -136,7 +136,7 @@ class Library:
     @property
     def shown_directories(self) -> list[str]:
         """The directories as results show them."""
-        return [f"...{clean(os.path.basename(root), 200)}" for root in self._roots]
+        return [f"...{safe_line(os.path.basename(root), 200)}" for root in self._roots]
 
     def scan(self) -> Listing:
         """Look at the directories now."""
@@ -216,9 +216,9 @@ class Library:
 def _names(path: str) -> Iterator[str]:
     """Yield what an archive may be called, the plainest first."""
     directory, file = os.path.split(path)
-    base = clean(_EXTENSION.sub("", file), 200)
+    base = safe_line(_EXTENSION.sub("", file), 200)
     yield base
-    folder = clean(os.path.basename(directory), 100)
+    folder = safe_line(os.path.basename(directory), 100)
     yield f"{base}@{folder}"
     yield from (f"{base}@{folder}~{n}" for n in itertools.count(2))
 
@@ -271,7 +271,7 @@ def _not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors
             hint=f"Pass zim_file_path, for example {names[0]!r}.",
             **details,
         )
-    shown = clean(os.path.basename(reference), 100)
+    shown = safe_line(os.path.basename(reference), 100)
     close = difflib.get_close_matches(_EXTENSION.sub("", shown), [a.name for a in archives], n=3, cutoff=0.5)
     hint = f"Did you mean {close[0]!r}?" if close else "Use one of the names in available_archives."
     return errors.ArchiveNotFound(

@@ -12,7 +12,7 @@ import mcp_types as types
 
 from openzim_mcp.app import caller
 from openzim_mcp.logs import FIELDS
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -66,7 +66,7 @@ class Record:
             "outcome": outcome,
         }
         log.info(context.method, extra={FIELDS: {name: value for name, value in fields.items() if value != ""}})
-        log.debug("asked: %s", clean(str(context.params), 2000))
+        log.debug("asked: %s", safe_line(str(context.params), 2000))
 
 
 def _outcome(result: HandlerResult) -> str:
@@ -87,4 +87,4 @@ def _about(context: ServerRequestContext[Any, Any]) -> tuple[str, str]:
     given = params.get("arguments")
     archive = given.get("zim_file_path") if isinstance(given, dict) else None
     name = os.path.basename(str(archive).replace("\\", "/")) if archive else ""
-    return clean(str(params.get("name", "")), _LONGEST_NAME), clean(name, _LONGEST_NAME)
+    return safe_line(str(params.get("name", "")), _LONGEST_NAME), safe_line(name, _LONGEST_NAME)

@@ -10,7 +10,7 @@ from mcp import MCPError
 
 from openzim_mcp import errors, uris
 from openzim_mcp.app import caller
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive import browse
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Completions:
         about = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
         source = _SOURCES.get((about, params.argument.name))
         if source is None:
-            what = f"{clean(params.argument.name, 100)!r} of {clean(about, 200)!r}"
+            what = f"{safe_line(params.argument.name, 100)!r} of {safe_line(about, 200)!r}"
             raise MCPError(types.INVALID_PARAMS, f"There is no argument {what} to complete.")
         if source in _IN_AN_ARCHIVE:
             try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp import MCPError
 
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -194,7 +194,7 @@ class Prompts:
         prompt = next((prompt for prompt in PROMPTS if prompt.name == params.name), None)
         if prompt is None:
             known = ", ".join(prompt.name for prompt in PROMPTS)
-            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {clean(params.name, 100)}. There are: {known}.")
+            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {safe_line(params.name, 100)}. There are: {known}.")
         text = prompt.message(params.arguments or {}, self.settings.tool_mode)
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])

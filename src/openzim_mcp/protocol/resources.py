@@ -13,7 +13,7 @@ import mcp_types as types
 
 from openzim_mcp import cursors, errors, uris
 from openzim_mcp.app import caller, health
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive import metadata
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading import entry as entries
@@ -107,7 +107,7 @@ class Resources:
         address = uris.parse(params.uri)
         if address is None:
             raise errors.ResourceNotFound(
-                f"No resource {clean(params.uri, 200)!r}.",
+                f"No resource {safe_line(params.uri, 200)!r}.",
                 hint=f"There are {uris.FILES}, {uris.ARCHIVE} and {uris.ENTRY}.",
             )
         limiter, client = self.backend.limiter, caller.client(caller.scope_of(context))

@@ -19,7 +19,7 @@ from openzim_mcp.app.query.ask import QueryArguments
 from openzim_mcp.app.reading import GetArguments, SectionArguments
 from openzim_mcp.app.search import SearchArguments
 from openzim_mcp.protocol.errors import foreseen
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive import browse
 from openzim_mcp.worker.reading import links
 from openzim_mcp.worker.search import fulltext
@@ -263,7 +263,9 @@ async def call_tool(
     known = {tool.name: tool for tool in offered(backend.settings.tool_mode)}
     tool = known.get(params.name)
     if tool is None:
-        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {clean(params.name, 100)}. There are: {', '.join(known)}.")
+        raise MCPError(
+            types.INVALID_PARAMS, f"Unknown tool: {safe_line(params.name, 100)}. There are: {', '.join(known)}."
+        )
     try:
         with foreseen(tool.name):
             given = parse(tool.arguments, params.arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.worker.search.language import fold
+from openzim_mcp.text import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,13 +36,13 @@ def split(blocks: Iterable[Block]) -> Iterator[Passage]:
             continue
         for piece in _pieces(block.text):
             if held and (block.section != section or len(held) + len(piece) > _PACKED):
-                yield Passage(section, held, fold(held), names)
+                yield Passage(section, held, normalize(held), names)
                 held, names = "", ()
             held = f"{held}\n{piece}" if held else piece
             section = block.section
             names += tuple(line[2:].partition(":")[0] for line in piece.split("\n")) if block.kind == "facts" else ()
     if held:
-        yield Passage(section, held, fold(held), names)
+        yield Passage(section, held, normalize(held), names)
 
 
 def _pieces(text: str) -> Iterable[str]:

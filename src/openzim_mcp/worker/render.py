@@ -69,7 +69,7 @@ def _good_end(body: str, blocks: Sequence[Block], earliest: int, latest: int) ->
 def slice_to_budget(blocks: Sequence[Block], offset: int, budget: float) -> Slice:
     """Return what fits into a budget of tokens from `offset` on."""
     rest = join(blocks)[offset:]
-    length = len(tokens.cut(rest, budget))
+    length = len(tokens.truncate(rest, budget))
     if length == len(rest):
         return Slice(rest, offset + length, offset + length)
     return slice_at_block(blocks, offset, max(1, length))

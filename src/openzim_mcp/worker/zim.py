@@ -14,7 +14,7 @@ from libzim.suggestion import SuggestionSearcher
 
 from openzim_mcp import errors
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.zimfile import RawFile
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Archive:
                 hint="The archive may be damaged or hostile; if you trust it, raise OPENZIM_MCP_WORKER__MEMORY_MIB.",
             ) from error
         except (RuntimeError, ValueError, LookupError, OSError) as error:
-            reason = clean(str(error).replace(self._parts[0], self.name), 200)
+            reason = safe_line(str(error).replace(self._parts[0], self.name), 200)
             raise errors.ArchiveUnusable(
                 f"{self.name!r} is damaged: {reason}",
                 hint="Check it with zim_health and download it again if the checksum is wrong.",
@@ -227,7 +227,7 @@ class Archive:
         try:
             with self._translated():
                 entry = self._zim._get_entry_by_id(number)  # noqa: SLF001
-                path, title = entry.path, clean(entry.title, 500)
+                path, title = entry.path, safe_line(entry.title, 500)
                 if not entry.is_redirect:
                     return Entry(path, title, entry.get_item().mimetype)
                 target = _target(entry)
@@ -256,7 +256,7 @@ class Archive:
                 f"{entry.path!r} in {self.name!r} redirects in a circle, or more than {MAX_REDIRECTS} times.",
                 hint="The archive was made so; look for the article by another name.",
             ) from error
-        return Item(target.path, clean(target.title, 500), _mime_type(target), target.get_item().size)
+        return Item(target.path, safe_line(target.title, 500), _mime_type(target), target.get_item().size)
 
     def read(self, path: str) -> bytes:
         """Return the content at the path of an `Item`."""
@@ -279,7 +279,9 @@ class Archive:
                 entry = self._zim.get_entry_by_path(path) if self._zim.has_entry_by_path(path) else None
             if entry is not None:
                 target = _target(entry)
-                return Named(clean(entry.title, 500), target.path, clean(target.title, 500), bool(entry.is_redirect))
+                return Named(
+                    safe_line(entry.title, 500), target.path, safe_line(target.title, 500), bool(entry.is_redirect)
+                )
         return None
 
     def title_of(self, path: str) -> str:

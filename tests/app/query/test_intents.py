@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from openzim_mcp.app.query import intents, patterns
-from openzim_mcp.worker.search import titles
+from openzim_mcp.text import title_key
 
 QUERIES = Path(__file__).parent.parent.parent / "data" / "queries.jsonl"
 
@@ -163,13 +163,13 @@ def labelled() -> list[dict[str, Any]]:
 
 
 def route(row: dict[str, Any]) -> intents.Reading:
-    known = {titles.normal(name) for name in row["known"]}
+    known = {title_key(name) for name in row["known"]}
     names = intents.titles_in(row["query"])
-    return intents.choose(row["query"], {name: float(titles.normal(name) in known) for name in names})[0]
+    return intents.choose(row["query"], {name: float(title_key(name) in known) for name in names})[0]
 
 
 def filled(row: dict[str, Any], reading: intents.Reading) -> bool:
-    return all(titles.normal(reading.slots.get(name, "")) == titles.normal(row["slots"][name]) for name in row["slots"])
+    return all(title_key(reading.slots.get(name, "")) == title_key(row["slots"][name]) for name in row["slots"])
 
 
 def test_most_labelled_queries_are_read_right() -> None:
@@ -186,7 +186,7 @@ def test_most_labelled_queries_are_read_right() -> None:
 
 
 def test_titles_with_words_of_requests_in_them_stay_titles() -> None:
-    named = [row for row in labelled() if titles.normal(row["query"]) in {titles.normal(name) for name in row["known"]}]
+    named = [row for row in labelled() if title_key(row["query"]) in {title_key(name) for name in row["known"]}]
 
     assert len(named) >= 120
     assert [row["query"] for row in named if route(row).intent != row["intent"]] == []

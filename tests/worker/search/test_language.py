@@ -6,7 +6,7 @@ from importlib import resources
 import pytest
 
 from openzim_mcp.worker.search import language
-from openzim_mcp.worker.search.language import Word, fold, language_of, units, word_at
+from openzim_mcp.worker.search.language import Word, language_of
 
 FILES = sorted((resources.files("openzim_mcp.worker.search") / "stopwords").iterdir(), key=lambda file: file.name)
 
@@ -43,28 +43,6 @@ def test_forms_of_a_word_are_one_word() -> None:
     english = language_of("eng", "")
 
     assert english.content_words("running runs runner's") == [Word("running", "run"), Word("runner's", "runner")]
-
-
-def test_a_text_is_folded_as_the_index_holds_it() -> None:
-    assert fold("Zürich ÅNGSTRÖM Й が 서울 भारत") == "zurich angstrom и か 서울 भरत"
-
-
-def test_dense_scripts_are_read_in_pairs() -> None:
-    assert units("debian 软件包 和") == ["debian", "软件", "件包", "和"]
-
-
-@pytest.mark.parametrize(
-    ("text", "at", "expected"),
-    [
-        ("the running dog", 6, (4, 11, "running")),
-        ("o'brien's dog", 3, (0, 9, "o'brien's")),
-        ("dog", 0, (0, 3, "dog")),
-        ("in the u.s. army", 7, (7, 11, "u.s.")),
-        ("end.of sentence", 4, (4, 6, "of")),
-    ],
-)
-def test_the_word_around_a_place_is_found(text: str, at: int, expected: tuple[int, int, str]) -> None:
-    assert word_at(text, at) == expected
 
 
 def test_at_least_the_most_spoken_languages_have_a_list_and_each_names_its_licence() -> None:

@@ -34,11 +34,3 @@ def test_a_typo_in_another_script_is_put_right(zims: Path) -> None:
     archive = Archive("nonlatin", [str(zims / "built/nonlatin_pub.zim")])
 
     assert spelling.correct(archive, "устанвка") == "установка"
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "edits"),
-    [("abc", "abc", 0), ("abc", "acb", 1), ("abc", "abcd", 1), ("abc", "xbz", 2), ("abc", "xyz", 3), ("a", "abcde", 3)],
-)
-def test_edits_are_counted_up_to_a_limit(one: str, other: str, edits: int) -> None:
-    assert spelling.distance(one, other, 2) == edits

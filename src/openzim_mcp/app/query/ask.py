@@ -17,7 +17,7 @@ from openzim_mcp.app.query import handlers, intents
 from openzim_mcp.app.query.reply import Question, Reply
 from openzim_mcp.app.reading import BudgetedArguments
 from openzim_mcp.app.search import state
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive import metadata
 from openzim_mcp.worker.search import query as queries
 
@@ -145,7 +145,7 @@ def _guessed(best: intents.Reading, others: Sequence[intents.Reading]) -> str:
     if not others:
         return ""
     read = "a question" if best.intent == "question" else intents.said(best)
-    return clean(f"(Read as: {read}. Or ask: {'; '.join(map(intents.said, others[:_OTHERS]))}.)", _LONGEST_NOTE)
+    return safe_line(f"(Read as: {read}. Or ask: {'; '.join(map(intents.said, others[:_OTHERS]))}.)", _LONGEST_NOTE)
 
 
 async def _missing(question: Question, best: intents.Reading, others: Sequence[intents.Reading]) -> str:
@@ -154,14 +154,14 @@ async def _missing(question: Question, best: intents.Reading, others: Sequence[i
     if best.intent != "question" or not named:
         return ""
     near = await handlers.nearest(question, named[0])
-    return clean(f"(No article is called {named[0]!r}.{f' {near}' if near else ''})", _LONGEST_NOTE)
+    return safe_line(f"(No article is called {named[0]!r}.{f' {near}' if near else ''})", _LONGEST_NOTE)
 
 
 async def _noted(question: Question, reading: intents.Reading, note: str) -> Reply | Picture:
     """Do what a reading says, and leave room for a note below."""
     given = question.given
     if note and question.tokens:
-        left = int(question.tokens - tokens.estimate(f"\n\n{note}") * tokens.MARGIN)
+        left = int(question.tokens - tokens.estimate(f"\n\n{note}") * tokens.SAFETY_FACTOR)
         question = replace(question, given=given.model_copy(update={"compact_budget": left}))
     reply = await handlers.HANDLERS[reading.intent](question, reading.slots)
     if not note or not isinstance(reply, Reply):

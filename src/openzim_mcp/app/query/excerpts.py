@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import tokens
-from openzim_mcp.worker.search.language import Language, fold, units
+from openzim_mcp.text import normalize, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from openzim_mcp.worker.search.language import Language
 
 Cost = Callable[[str], float]
 
@@ -87,7 +89,7 @@ def choose(passages: Sequence[Passage], budget: float, cost: Cost) -> list[str]:
             kept.add(best)
     shown = [_join(sentences, kept.places(number)) for number, sentences in enumerate(split)]
     if not any(shown) and passages:
-        shown[0] = tokens.cut(passages[0].text, (budget - passages[0].naming) / tokens.MARGIN)
+        shown[0] = tokens.truncate(passages[0].text, (budget - passages[0].naming) / tokens.SAFETY_FACTOR)
     return shown
 
 
@@ -122,7 +124,7 @@ def _weighed(passages: Sequence[Passage], split: Sequence[Sequence[str]], cost: 
     best = max((passage.score for passage in passages), default=0.0)
     found = []
     for number, (passage, sentences) in enumerate(zip(passages, split, strict=True)):
-        words = [units(fold(sentence)) for sentence in sentences]
+        words = [tokenize(normalize(sentence)) for sentence in sentences]
         chances = _spread([math.exp(_TELLING * passage.asked.share(held)) for held in words])
         chance = math.exp(_SURE * (passage.score - best))
         found += [

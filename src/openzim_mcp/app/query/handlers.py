@@ -13,13 +13,12 @@ from openzim_mcp.app.app import Picture
 from openzim_mcp.app.query import intents
 from openzim_mcp.app.query.reply import BUDGET, Question, Reply
 from openzim_mcp.app.reading import read
-from openzim_mcp.text import clean
+from openzim_mcp.text import normalize, safe_line
 from openzim_mcp.worker.archive import browse, metadata
 from openzim_mcp.worker.reading import article, links
 from openzim_mcp.worker.reading import section as sections
 from openzim_mcp.worker.search import answer as answers
 from openzim_mcp.worker.search import survey, titles
-from openzim_mcp.worker.search.language import fold
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -79,7 +78,7 @@ def _corrections(found: Sequence[Payload]) -> str:
     """Say in a line which words were put right."""
     corrected = {wrong: right for answer in found for wrong, right in answer["corrected"].items()}
     said = ", ".join(f"{wrong} → {right}" for wrong, right in corrected.items())
-    return f"\n\n(Read as: {clean(said, 200)})" if said else ""
+    return f"\n\n(Read as: {safe_line(said, 200)})" if said else ""
 
 
 def _not_searched(failed: Sequence[str]) -> str:
@@ -92,7 +91,7 @@ async def _nothing(question: Question, query: str) -> Reply:
     names = ", ".join(archive.shown for archive in question.archives[:_NEAREST]) or "no archive"
     hint = await nearest(question, query) or "Try other words."
     tried = "Tried: the texts with all and with fewer of the words, titles, other spellings."
-    return question.said(f"Nothing was found for {clean(query, 200)!r} in {names}. {tried} {hint}")
+    return question.said(f"Nothing was found for {safe_line(query, 200)!r} in {names}. {tried} {hint}")
 
 
 async def nearest(question: Question, text: str) -> str:
@@ -128,7 +127,7 @@ async def _compared(question: Question, slots: Slots) -> Reply:
         names = [wanted] if wanted in sides else sides
         chosen = answers.choose(_with(found, names, pieces), budget / (len(sides) + 1), cost)
         pieces += chosen if wanted in sides else chosen[:1]
-        missing += [f"Nothing was found for {clean(wanted, 100)!r}."] if wanted in sides and not found else []
+        missing += [f"Nothing was found for {safe_line(wanted, 100)!r}."] if wanted in sides and not found else []
     if not pieces:
         return await _nothing(question, " ".join(sides))
     return Reply("\n\n".join([answers.markdown(pieces), *missing]))
@@ -139,8 +138,8 @@ def _with(found: Sequence[Payload], names: Sequence[str], given: Sequence[answer
     seen = {piece.row["text"] for piece in given}
 
     def fits(row: Payload) -> bool:
-        text = fold(f"{row['title']} {row['text']}")
-        return row["text"] not in seen and all(fold(name) in text for name in names)
+        text = normalize(f"{row['title']} {row['text']}")
+        return row["text"] not in seen and all(normalize(name) in text for name in names)
 
     return [answer | {"passages": [row for row in answer["passages"] if fits(row)]} for answer in found]
 
@@ -231,7 +230,7 @@ async def _search(question: Question, slots: Slots) -> Reply:
     ]
     foot = _not_searched([answer["archive"] for answer in found if "error" in answer]).strip()
     where = f" in {found[0]['archive']}" if len(found) == 1 else ""
-    head = f"{total} results for {clean(query, 200)!r}{where}:\n"
+    head = f"{total} results for {safe_line(query, 200)!r}{where}:\n"
     return question.listed(head, shown, foot=foot, is_all=total <= start + len(rows))
 
 
@@ -267,7 +266,7 @@ async def _section(question: Question, slots: Slots) -> Reply:
     total = found["characters"]
     text = found["content"]
     if question.tokens:
-        text = tokens.cut(text, question.room(f"{article.going_on(total, total)}\n\n{foot}"))
+        text = tokens.truncate(text, question.room(f"{article.going_on(total, total)}\n\n{foot}"))
     stop = start + len(text)
     if stop >= total:
         return Reply(f"{text}\n\n{foot}")

@@ -22,7 +22,7 @@ from openzim_mcp.app.query.patterns import (
     plain,
     vocabulary,
 )
-from openzim_mcp.worker.search import spelling
+from openzim_mcp.text import edit_distance
 
 if TYPE_CHECKING:
     import re
@@ -302,7 +302,7 @@ def _respelled(text: str, shortest: int) -> str:
 def _is_slip(word: str, known: str, shortest: int) -> bool:
     """Return whether a word is another with letters swapped, or a letter off if it is long enough."""
     swapped = word[0] == known[0] and sorted(word) == sorted(known)
-    return swapped or (len(word) >= shortest and spelling.distance(word, known, 1) <= 1)
+    return swapped or (len(word) >= shortest and edit_distance(word, known, 1) <= 1)
 
 
 def _matching(text: str) -> Iterator[Reading]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from openzim_mcp import cursors, errors, tokens
 from openzim_mcp.app import search
 from openzim_mcp.app.reading import BUDGETS
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker.search import answer as answers
 from openzim_mcp.worker.search import survey
 
@@ -92,17 +92,18 @@ class Question:
         best = max(known, key=lambda name: known[name][0], default=None)
         if best is None or not known[best][0]:
             raise errors.EntryNotFound(
-                f"No archive has an article {clean(title, 200)!r}.", hint="Ask for it in other words, or search for it."
+                f"No archive has an article {safe_line(title, 200)!r}.",
+                hint="Ask for it in other words, or search for it.",
             )
         return next(archive for archive in self.archives if archive.name == best)
 
     def said(self, text: str, foot: str = "", default: float = BUDGET) -> Reply:
         """Say a text, cut to the budget, above a line that stays whole."""
-        return Reply("\n\n".join(filter(None, (tokens.cut(text, self.room(foot, default)), foot))))
+        return Reply("\n\n".join(filter(None, (tokens.truncate(text, self.room(foot, default)), foot))))
 
     def room(self, foot: str, default: float = BUDGET) -> float:
         """Return how many tokens there are for what stands above a line."""
-        return self.budget(default)[0] - tokens.estimate(foot) * tokens.MARGIN
+        return self.budget(default)[0] - tokens.estimate(foot) * tokens.SAFETY_FACTOR
 
     def listed(self, head: str, rows: Sequence[str], *, foot: str = "", is_all: bool = True) -> Reply:
         """Say as many rows as fit the budget, and how to get the others."""

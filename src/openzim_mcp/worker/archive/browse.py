@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import cursors, errors
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive, Entry
@@ -99,9 +99,9 @@ def find_namespace(archive: Archive, wanted: str) -> tuple[str, range]:
     if content in spaces and folder and (inside := _folder(archive, content, folder)):
         return f"{content}/{folder}", inside
     raise errors.NamespaceNotFound(
-        f"{archive.name!r} has no namespace or folder {clean(wanted, 100)!r}.",
+        f"{archive.name!r} has no namespace or folder {safe_line(wanted, 100)!r}.",
         hint="Use one of available_namespaces; articles are in the first of C and A that is there.",
-        available_namespaces=[clean(name, 10) for name in spaces],
+        available_namespaces=[safe_line(name, 10) for name in spaces],
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive
@@ -80,10 +80,10 @@ def label(archive: Archive) -> Label:
     """Return what names an archive in a list."""
     picture = archive.illustration(_ICON_SIZE, _LARGEST_ICON)
     return Label(
-        title=clean(archive.says("Title"), 200),
-        description=clean(archive.says("Description"), 300),
-        language=clean(archive.languages, 50),
-        date=clean(archive.says("Date"), 20),
+        title=safe_line(archive.says("Title"), 200),
+        description=safe_line(archive.says("Description"), 300),
+        language=safe_line(archive.languages, 50),
+        date=safe_line(archive.says("Date"), 20),
         icon=base64.b64encode(picture).decode() if picture.startswith(_PNG) else "",
     )
 
@@ -95,7 +95,7 @@ def describe(archive: Archive) -> Metadata:
 
 def namespaces(archive: Archive) -> dict[str, Namespace]:
     """Return the namespaces of an archive."""
-    return {clean(letter, 10): _namespace(archive, letter) for letter in archive.namespaces}
+    return {safe_line(letter, 10): _namespace(archive, letter) for letter in archive.namespaces}
 
 
 def facts(archive: Archive) -> dict[str, Any]:
@@ -118,12 +118,12 @@ def facts(archive: Archive) -> dict[str, Any]:
 
 def title(archive: Archive) -> dict[str, str]:
     """Return what an archive calls itself, in a few words."""
-    return {"title": clean(_text(archive.metadata().get("Title", b"")), _LONGEST_TITLE)}
+    return {"title": safe_line(_text(archive.metadata().get("Title", b"")), _LONGEST_TITLE)}
 
 
 def _text(value: bytes) -> str:
     try:
-        return clean(value.decode(), _LONGEST_VALUE)
+        return safe_line(value.decode(), _LONGEST_VALUE)
     except UnicodeDecodeError:
         return f"({len(value)} bytes that are not text)"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors, tokens
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker import render
 from openzim_mcp.worker.readers import text as other
 from openzim_mcp.worker.readers.html import reader
@@ -113,7 +113,7 @@ def article(
     blocks = render.fold(document, document.blocks) if compact else document.blocks
     head = _head(item, document, requested)
     if budget is not None:
-        room = budget - tokens.estimate(head) * tokens.MARGIN - _CONTINUATION_TOKENS
+        room = budget - tokens.estimate(head) * tokens.SAFETY_FACTOR - _CONTINUATION_TOKENS
         piece = render.slice_to_budget(blocks, offset, room)
         piece = piece if len(piece.text) <= length else render.slice_at_block(blocks, offset, length)
     else:
@@ -143,12 +143,12 @@ def going_on(offset: int, total: int) -> str:
 
 
 def _head(item: Item, document: Document, requested: str) -> str:
-    title = clean(document.title or item.title, 300)
+    title = safe_line(document.title or item.title, 300)
     same = requested == item.path
-    path = f"Path: {item.path}" if same else f"Requested Path: {clean(requested, 300)}\nActual Path: {item.path}"
+    path = f"Path: {item.path}" if same else f"Requested Path: {safe_line(requested, 300)}\nActual Path: {item.path}"
     hidden = document.dropped.get("hidden", 0)
     note = f"\nNote: {hidden} characters of hidden text left out" if hidden and hidden > len(document.body) else ""
-    return f"# {title}\n\nTitle: {clean(item.title, 300)}\n{path}\nType: {item.mime_type}{note}\n\n## Content"
+    return f"# {title}\n\nTitle: {safe_line(item.title, 300)}\n{path}\nType: {item.mime_type}{note}\n\n## Content"
 
 
 def summary(archive: Archive, path: str) -> Summary:

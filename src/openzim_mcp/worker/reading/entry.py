@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
 from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker.readers import text as other
 from openzim_mcp.worker.readers.html import reader
 
@@ -38,7 +38,7 @@ def native(archive: Archive, spellings: list[str]) -> Native:
     item = next(filter(None, map(archive.find, _namespaced(spellings))), None)
     if item is None:
         raise errors.EntryNotFound(
-            f"{archive.name!r} has no entry {clean(spellings[0], 200)!r}.",
+            f"{archive.name!r} has no entry {safe_line(spellings[0], 200)!r}.",
             hint="A resource is found by its exact path; zim_search and zim_get find by title, and forgive slips.",
         )
     raw = read(archive, item)

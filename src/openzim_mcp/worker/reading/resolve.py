@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from openzim_mcp import errors
 from openzim_mcp.library.quarantine import asks_index
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def require(archive: Archive, requested: str) -> Item:
     item = locate(archive, requested)
     if item is None:
         raise errors.EntryNotFound(
-            f"{archive.name!r} has no entry {clean(requested, 200)!r}.",
+            f"{archive.name!r} has no entry {safe_line(requested, 200)!r}.",
             hint="Check the path or the title; zim_browse lists what there is.",
         )
     return item

@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openzim_mcp import errors, tokens
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker import render
 from openzim_mcp.worker.reading import article
 
@@ -49,7 +49,7 @@ def section(
     text = render.join(render.fold(document, part.blocks) if compact else part.blocks)
     article.check_offset(item, offset, len(text))
     content = text[offset : offset + length]
-    content = content if budget is None else tokens.cut(content, budget)
+    content = content if budget is None else tokens.truncate(content, budget)
     return article.about(archive, item) | {
         "section": part.name | {"level": part.level},
         "content": content,
@@ -133,7 +133,7 @@ def _definition(document: Document, wanted: str) -> _Part | None:
 def _not_found(document: Document, item: Item, name: str) -> errors.SectionNotFound:
     close = difflib.get_close_matches(name.strip(), [s.title for s in document.sections[1:]], n=3, cutoff=0.5)
     return errors.SectionNotFound(
-        f"{item.path!r} has no section {clean(name, 100)!r}.",
+        f"{item.path!r} has no section {safe_line(name, 100)!r}.",
         hint=f"Did you mean {close[0]!r}?" if close else "Use one of available_sections.",
         did_you_mean=close,
         available_sections=[{"id": s.id, "title": s.title} for s in document.sections[1 : _LISTED + 1]],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from openzim_mcp import tokens
 from openzim_mcp.app.query import excerpts
 from openzim_mcp.library.quarantine import asks_index
-from openzim_mcp.text import clean
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker.search import filters, fulltext
 from openzim_mcp.worker.search.language import by_code
 
@@ -100,7 +100,7 @@ def by_characters(text: str) -> float:
 
 def by_estimate(text: str) -> float:
     """Return the estimated number of tokens, and a margin."""
-    return tokens.estimate(text) * tokens.MARGIN
+    return tokens.estimate(text) * tokens.SAFETY_FACTOR
 
 
 def choose(answers: Sequence[dict[str, Any]], budget: float, cost: Cost, doubt: float = _DOUBT) -> list[Piece]:
@@ -153,7 +153,7 @@ def source(title: str, section: str, archive: str, address: str) -> str:
 
 def _start(piece: Piece) -> str:
     """Return how a passage begins: the whole is in the answer, and a model pays for every word."""
-    return clean(piece.text, _START)
+    return safe_line(piece.text, _START)
 
 
 def briefing(query: str, pieces: Sequence[Piece], archives: Sequence[str]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from openzim_mcp.text import normalize
 from openzim_mcp.worker.search import titles
-from openzim_mcp.worker.search.language import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,14 +111,14 @@ def _score(found: dict[str, dict[str, float]], wanted: Wanted) -> dict[str, floa
 
 
 def _worth(words: Sequence[str], wanted: Wanted) -> float:
-    stems = {stem for word in words for stem in wanted.language.stems(fold(word))}
+    stems = {stem for word in words for stem in wanted.language.stems(normalize(word))}
     return sum(wanted.weights.get(stem, 0.0) for stem in stems)
 
 
 def _title_share(archive: Archive, path: str, wanted: Wanted) -> float:
     """Return what the words of a title add: the more of the title the query covers, the more."""
     stop = wanted.language.stop_words
-    title = wanted.language.stems(fold(titles.bare(archive.title_of(path))))
+    title = wanted.language.stems(normalize(titles.bare(archive.title_of(path))))
     title = [stem for stem in title if stem not in stop]
     shared = [stem for stem in title if stem in wanted.weights]
     if not shared:

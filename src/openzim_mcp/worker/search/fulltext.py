@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from openzim_mcp import cursors, errors
 from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.library.quarantine import asks_index
+from openzim_mcp.text import is_unspaced_script
 from openzim_mcp.worker.reading import article, resolve
 from openzim_mcp.worker.search import candidates, filters, query, ranking, scan, snippets, titles
-from openzim_mcp.worker.search.language import is_dense
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -133,7 +133,7 @@ def look(archive: Archive, text: str, accepts: Filter, seconds: float, known: Co
         return find_without_index(archive, text, accepts, seconds)
     found = find(archive, text, accepts, known)
     is_small = archive.counts["articles"] <= _SCANNED_ON_A_MISS
-    if not found.total and (is_small or any(is_dense(term.word) for term in found.wanted.terms)):
+    if not found.total and (is_small or any(is_unspaced_script(term.word) for term in found.wanted.terms)):
         return replace(find_without_index(archive, text, accepts, seconds), reason=None, note=None)
     return found
 
@@ -161,9 +161,9 @@ def find(archive: Archive, text: str, accepts: Filter, known: Collection[str] = 
 
 def _relaxed(wanted: Wanted, pool: candidates.Candidates) -> dict[str, list[str]]:
     """Say which words the results were not made to have."""
-    known = [term.word for term in wanted.terms if term.frequency and not is_dense(term.word)]
+    known = [term.word for term in wanted.terms if term.frequency and not is_unspaced_script(term.word)]
     apart = known if len(known) > 1 and not pool.strict else []
-    unknown = [word for word in wanted.unknown if not is_dense(word)]
+    unknown = [word for word in wanted.unknown if not is_unspaced_script(word)]
     return {name: words for name, words in (("unknown_words", unknown), ("no_article_has_all_of", apart)) if words}
 
 

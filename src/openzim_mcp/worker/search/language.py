@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import cached_property, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
 import Stemmer
 
-# Scripts that are written without spaces, and Hangul, which the index treats alike: read as pairs of characters.
-_DENSE = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-)
-_LETTER = rf"[^\W_{_DENSE}]"
-# A run of a dense script; initials (U.S.); or a word, of which C++, C#, AT&T and O'Brien are each one.
-_WORD = re.compile(
-    rf"[{_DENSE}]+|(?:[^\W\d_{_DENSE}]\.){{2,}}(?:[^\W\d_{_DENSE}]\b)?|{_LETTER}+(?:['’&]{_LETTER}+)*(?:\+{{1,2}}|\#)?"
-)
-_INSIDE = frozenset("'’&.")
+from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize
+
 _STEMS = 50_000
-_DENSE_START = re.compile(f"[{_DENSE}]")
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 # Two-letter code: the three-letter codes that archives carry, and the Snowball algorithm if there is one.
@@ -92,23 +81,6 @@ class Word(NamedTuple):
     stem: str
 
 
-def fold(text: str) -> str:
-    """Return a text without case and accents, as the indexes hold it."""
-    low = text.lower()
-    if low.isascii():
-        return low
-    spread = unicodedata.normalize("NFD", low)
-    for character in set(spread):
-        if character > "\u02ff" and unicodedata.category(character).startswith("M"):
-            spread = spread.replace(character, "")
-    return unicodedata.normalize("NFC", spread)
-
-
-def is_dense(word: str) -> bool:
-    """Return whether a word is in a script that is written without spaces."""
-    return not word.isascii() and bool(_DENSE_START.match(word))
-
-
 class Language:
     """How the words of one language are found, left out and reduced to their stems."""
 
@@ -121,7 +93,7 @@ class Language:
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """The words that say how something is asked, and not what about."""
-        return frozenset(map(fold, self._listed))
+        return frozenset(map(normalize, self._listed))
 
     @cached_property
     def _listed(self) -> list[str]:
@@ -142,7 +114,7 @@ class Language:
     def stem(self, word: str) -> str:
         """Return the stem of a folded word."""
         known = self._stems.get(word)
-        if known is None and is_dense(word):
+        if known is None and is_unspaced_script(word):
             return word
         if known is None:
             bare = _POSSESSIVE.sub("", word).replace("'", "").replace("’", "") or word
@@ -154,50 +126,22 @@ class Language:
 
     def stems(self, folded: str) -> list[str]:
         """Return the stems of a folded text in order."""
-        return [self.stem(word) for word in units(folded)]
+        return [self.stem(word) for word in tokenize(folded)]
 
     def content_words(self, text: str) -> list[Word]:
         """Return the words that a text is about, each stem once; if there are none, all of its words."""
-        folded = fold(text)
+        folded = normalize(text)
         kept = self._stop_phrases.sub(" ", folded) if self._stop_phrases else folded
-        words = [word for word in _WORD.findall(kept) if self._is_content(word)] or _WORD.findall(folded)
+        words = [word for word in find_words(kept) if self._is_content(word)] or find_words(folded)
         found: dict[str, Word] = {}
         for word in words:
-            for part in units(word):
+            for part in tokenize(word):
                 stem = self.stem(part)
                 found.setdefault(stem, Word(part, stem))
         return list(found.values())
 
     def _is_content(self, word: str) -> bool:
-        return word not in self.stop_words and (len(word) > 1 or word.isdigit() or is_dense(word))
-
-
-def units(folded: str) -> list[str]:
-    """Return the words of a folded text in order; dense scripts give pairs of characters."""
-    words: list[str] = _WORD.findall(folded)
-    if folded.isascii() or not _DENSE_START.search(folded):
-        return words
-    return [unit for word in words for unit in (_pairs(word) if is_dense(word) else (word,))]
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-
-
-def word_at(folded: str, at: int) -> tuple[int, int, str]:
-    """Return the word around a place of a folded text, and where it begins and ends."""
-    start = at
-    while start and (folded[start - 1].isalnum() or folded[start - 1] in _INSIDE):
-        start -= 1
-    found = _WORD.match(folded, start)
-    while found and found.end() <= at:
-        found = _WORD.search(folded, found.end())
-    return (*found.span(), found.group()) if found else (at, at, "")
-
-
-def spans(text: str) -> list[tuple[int, int]]:
-    """Return where the words of a text begin and end."""
-    return [found.span() for found in _WORD.finditer(text)]
+        return word not in self.stop_words and (len(word) > 1 or word.isdigit() or is_unspaced_script(word))
 
 
 @lru_cache(maxsize=64)

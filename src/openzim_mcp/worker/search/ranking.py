@@ -8,7 +8,7 @@ from collections import Counter
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.worker.search.language import fold, is_dense, units, word_at
+from openzim_mcp.text import is_unspaced_script, normalize, tokenize, word_at
 from openzim_mcp.worker.search.titles import bare
 
 if TYPE_CHECKING:
@@ -142,12 +142,12 @@ class _Scorer:
         self._titles: dict[str, set[str]] = {}
         self._title_shares: dict[str, float] = {}
         self._headings: dict[str, float] = {}
-        self._words = set(words := units(fold(wanted.text)))
+        self._words = set(words := tokenize(normalize(wanted.text)))
         self._phrases = _phrases(words, self._forms)
         self._akin = {term.stem: _beginning(term.word) for term in wanted.terms}
         probes = [term.probe for term in wanted.terms]
         self._probes = set(filter(None, probes))
-        self._reach = 4 if all(map(is_dense, self._probes)) else 1
+        self._reach = 4 if all(map(is_unspaced_script, self._probes)) else 1
         held = [[probe in row.passage.folded for probe in probes] for row in rows]
         counts = [sum(column) for column in zip(*held, strict=True)]
         self._local = {
@@ -169,7 +169,7 @@ class _Scorer:
 
     def _title(self, page: Page) -> set[str]:
         if page.path not in self._titles:
-            words = units(fold(bare(page.title)))
+            words = tokenize(normalize(bare(page.title)))
             stems = {self._forms[word] for word in words} - {""}
             known = sum(word in self._words or bool(self._forms[word]) for word in words) / (len(words) or 1)
             self._titles[page.path] = stems
@@ -177,13 +177,13 @@ class _Scorer:
         return self._titles[page.path]
 
     def _fact(self, name: str) -> float:
-        words = units(fold(name))
+        words = tokenize(normalize(name))
         stems = {self._forms[word] for word in words} - {""}
         return sum(map(self._weights.__getitem__, stems)) * len(stems) / (len(words) or 1)
 
     def _heading(self, title: str) -> float:
         if title not in self._headings:
-            stems = {self._forms[word] for word in units(fold(title))} - {""}
+            stems = {self._forms[word] for word in tokenize(normalize(title))} - {""}
             self._headings[title] = sum(self._weights[stem] for stem in stems)
         return self._headings[title]
 
@@ -214,7 +214,7 @@ class _Scorer:
         for probe in self._probes:
             at = folded.find(probe)
             while at >= 0:
-                if is_dense(probe):
+                if is_unspaced_script(probe):
                     found[at] = probe
                     at = folded.find(probe, at + 1)
                     continue
@@ -250,10 +250,10 @@ class _Scorer:
 def _phrases(words: list[str], forms: _Forms) -> list[str]:
     """Return the pairs of neighbours in a query of which one at least says what it is about."""
     pairs = [(a, b) for a, b in itertools.pairwise(words) if forms[a] or forms[b]]
-    return [a + b[-1] if is_dense(a) and is_dense(b) else f"{a} {b}" for a, b in pairs]
+    return [a + b[-1] if is_unspaced_script(a) and is_unspaced_script(b) else f"{a} {b}" for a, b in pairs]
 
 
 def _beginning(word: str) -> str:
     """Return what words of one family have in common, if that is long enough to tell."""
     length = max(_AKIN, math.ceil(_AKIN_SHARE * len(word)))
-    return "" if is_dense(word) or len(word) < length else word[:length]
+    return "" if is_unspaced_script(word) or len(word) < length else word[:length]

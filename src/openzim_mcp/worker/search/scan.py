@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
+from openzim_mcp.text import normalize
 from openzim_mcp.worker.search import query
-from openzim_mcp.worker.search.language import Word, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from openzim_mcp.worker.search.language import Word
     from openzim_mcp.worker.zim import Archive
 
 _ARTICLES = 2000
@@ -46,7 +47,7 @@ def texts(archive: Archive, words: Sequence[Word], seconds: float) -> Scanned:
             break
         read += 1
         with contextlib.suppress(errors.OpenZimMcpArchiveError):
-            text = fold(archive.read(path).decode(errors="replace"))
+            text = normalize(archive.read(path).decode(errors="replace"))
             found = {word for word, probe in probes.items() if probe in text}
             if found:
                 held[path] = found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.worker.search.language import fold, is_dense, spans
+from openzim_mcp.text import is_unspaced_script, normalize, word_spans
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.search.query import Wanted
@@ -25,12 +25,12 @@ def _hits(text: str, wanted: Wanted) -> list[tuple[int, int, float]]:
     """Return where the words of a query stand, and what each is worth; touching pairs of dense scripts are joined."""
     weights = wanted.weights
     found: list[tuple[int, int, float]] = []
-    for start, stop in spans(text):
+    for start, stop in word_spans(text):
         word = text[start:stop]
-        if is_dense(word):
+        if is_unspaced_script(word):
             found += _dense_hits(word, start, weights)
             continue
-        weight = weights.get(wanted.language.stem(fold(word)))
+        weight = weights.get(wanted.language.stem(normalize(word)))
         if weight is not None:
             found.append((start, stop, weight))
     return found
@@ -39,7 +39,7 @@ def _hits(text: str, wanted: Wanted) -> list[tuple[int, int, float]]:
 def _dense_hits(run: str, offset: int, weights: dict[str, float]) -> list[tuple[int, int, float]]:
     found: list[tuple[int, int, float]] = []
     for at in range(max(1, len(run) - 1)):
-        weight = weights.get(fold(run[at : at + 2]))
+        weight = weights.get(normalize(run[at : at + 2]))
         if weight is None:
             continue
         start, stop = offset + at, offset + min(len(run), at + 2)

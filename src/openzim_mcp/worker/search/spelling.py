@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.worker.search.language import fold, is_dense, units
+from openzim_mcp.text import edit_distance, is_unspaced_script, normalize, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ _BLOCKS = ((0x05D0, 0x05EA), (0x0621, 0x064A), (0x0904, 0x0939), (0x0985, 0x09B9
 
 def correct(archive: Archive, word: str) -> str | None:
     """Return the word of the archive that was probably meant, if one is near."""
-    if not _SHORTEST <= len(word) <= _LONGEST or is_dense(word) or any(c.isdigit() for c in word):
+    if not _SHORTEST <= len(word) <= _LONGEST or is_unspaced_script(word) or any(c.isdigit() for c in word):
         return None
     for spelling in _sounding_alike(word):
         if archive.frequency(spelling):
@@ -89,29 +89,10 @@ def _from_titles(archive: Archive, word: str) -> str | None:
     allowed = 2 if len(word) >= _TWO_EDITS else 1
     for start in (word[: len(word) // 2], word[:3]):
         for path in archive.suggested(start, _TITLES):
-            for candidate in units(fold(archive.title_of(path))):
+            for candidate in tokenize(normalize(archive.title_of(path))):
                 if abs(len(candidate) - len(word)) <= allowed and candidate not in near:
-                    near[candidate] = distance(word, candidate, allowed)
+                    near[candidate] = edit_distance(word, candidate, allowed)
         close = [candidate for candidate, edits in near.items() if edits <= allowed and archive.frequency(candidate)]
         if close:
             return min(close, key=lambda candidate: (near[candidate], -archive.frequency(candidate), candidate))
     return None
-
-
-def distance(one: str, other: str, at_most: int) -> int:
-    """Return how many letters must be added, left out, replaced or swapped; more than `at_most` is not counted."""
-    if abs(len(one) - len(other)) > at_most:
-        return at_most + 1
-    before: list[int] = []
-    previous = list(range(len(other) + 1))
-    for i, a in enumerate(one, 1):
-        row = [i]
-        for j, b in enumerate(other, 1):
-            edits = min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
-                edits = min(edits, before[j - 2] + 1)
-            row.append(edits)
-        if min(row) > at_most:
-            return at_most + 1
-        before, previous = previous, row
-    return previous[-1]

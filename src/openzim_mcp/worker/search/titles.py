@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from openzim_mcp import cursors, errors
 from openzim_mcp.calls import OMIT_NONE
 from openzim_mcp.library.quarantine import asks_index
+from openzim_mcp.text import edit_distance, normalize, title_key, tokenize
 from openzim_mcp.worker.reading import article
-from openzim_mcp.worker.search import query, spelling
-from openzim_mcp.worker.search.language import fold, units
+from openzim_mcp.worker.search import query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,6 @@ _SUGGESTED = 50
 _WEIGHED = 12
 """How many suggestions are ordered by how much is said of them: each costs a search."""
 _NOISE = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
-_INSIDE = re.compile("['’.]")
 _READ_THROUGH = 100_000
 """How many titles are read where no index has them: about a second."""
 _NEAR = 60
@@ -64,12 +63,6 @@ class Suggestion:
     title: str
 
 
-def normal(title: str) -> str:
-    """Return a title without case, accents and punctuation (I.Q. is IQ); C, C++ and C# stay apart."""
-    folded = fold(title)
-    return " ".join(_INSIDE.sub("", word) for word in units(folded)) or folded.strip()
-
-
 def bare(title: str) -> str:
     """Return a title without what stands in brackets at its end."""
     return title.rpartition(" (")[0] or title if title.endswith(")") else title
@@ -96,10 +89,10 @@ def _looked_up(archive: Archive, text: str, stop_words: frozenset[str]) -> Itera
 
 def alike(archive: Archive, text: str) -> dict[str, Match]:
     """Return the articles whose titles differ from a text in case, accents and punctuation only. Asks an index."""
-    wanted = normal(text)
+    wanted = title_key(text)
     found: dict[str, Match] = {}
     for named in _suggested(archive, text, _ALIKE):
-        if normal(named.title) == wanted:
+        if title_key(named.title) == wanted:
             found.setdefault(named.target, _as_named(named))
     return found
 
@@ -167,7 +160,7 @@ def suggest(archive: Archive, request: dict[str, Any], offset: int, cursor: str 
 
 def _ordered(archive: Archive, text: str) -> list[Title]:
     """Return all that a title may mean, each entry once, by its best match."""
-    wanted = normal(text)
+    wanted = title_key(text)
     best: dict[str, Title] = {}
     for named, match in _matches(archive, text, wanted):
         known = best.get(named.target)
@@ -176,7 +169,7 @@ def _ordered(archive: Archive, text: str) -> list[Title]:
             best[named.target] = Title(named.target, named.target_title, match, via)
 
     def key(title: Title) -> tuple[int, bool, bool]:
-        return ORDER[title.match], normal(bare(title.title)) != wanted, is_noise(title.path)
+        return ORDER[title.match], title_key(bare(title.title)) != wanted, is_noise(title.path)
 
     return sorted(best.values(), key=key)[:_LISTED]
 
@@ -198,7 +191,7 @@ def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[Named, 
 
 
 def _match(named: Named, wanted: str) -> Match:
-    title = normal(named.title)
+    title = title_key(named.title)
     if title == wanted:
         return _as_named(named)
     return "prefix" if title.startswith(wanted) else "fuzzy"
@@ -211,7 +204,7 @@ def _meanings(archive: Archive, path: str, wanted: str) -> Iterator[Named]:
         if document.is_disambiguation:
             for link in document.links[: 4 * _MEANINGS]:
                 named = archive.named(path=link.target) if link.kind == "internal" else None
-                if named and wanted in normal(named.target_title):
+                if named and wanted in title_key(named.target_title):
                     yield named
 
 
@@ -224,7 +217,7 @@ def _near(archive: Archive, wanted: str) -> list[Named]:
     starts = [" ".join(words[:-1]), " ".join(words[1:]), wanted[: len(wanted) // 2], wanted[:3], wanted[:2], swapped]
     for start in dict.fromkeys(start.strip() for start in starts if len(start.strip()) > 1):
         for named in _suggested(archive, start, _NEAR):
-            edits = spelling.distance(wanted, normal(named.title), allowed)
+            edits = edit_distance(wanted, title_key(named.title), allowed)
             if edits <= allowed:
                 near.setdefault(named.target, (edits, named))
         if near:
@@ -239,7 +232,7 @@ def _near(archive: Archive, wanted: str) -> list[Named]:
 def _suggested(archive: Archive, text: str, limit: int) -> Iterator[Named]:
     """Yield what the title index has for a text; where there is none, titles are read one by one."""
     if not archive.has_title_index:
-        yield from itertools.islice(_read_through(archive, normal(text).split()), limit)
+        yield from itertools.islice(_read_through(archive, title_key(text).split()), limit)
         return
     for path in archive.suggested(text, limit):
         named = archive.named(path=path)
@@ -250,7 +243,7 @@ def _suggested(archive: Archive, text: str, limit: int) -> Iterator[Named]:
 def _read_through(archive: Archive, words: list[str]) -> Iterator[Named]:
     """Yield the entries whose titles have all the words, or words that begin so."""
     for number in archive.content[:_READ_THROUGH]:
-        title = f" {normal(archive.title_at(number))}"
+        title = f" {title_key(archive.title_at(number))}"
         if all(f" {word}" in title for word in words):
             named = archive.named(path=archive.path_at(number))
             if named:
@@ -259,14 +252,14 @@ def _read_through(archive: Archive, words: list[str]) -> Iterator[Named]:
 
 def _popular_first(archive: Archive, text: str) -> list[Suggestion]:
     """Return each suggested entry once: the very title, then beginnings, the most mentioned first."""
-    wanted = normal(text)
+    wanted = title_key(text)
     leading: dict[str, list[Named]] = {}
     for named in _suggested(archive, text, _SUGGESTED):
         leading.setdefault(named.target, []).append(named)
     weighed = set(itertools.islice(leading, _WEIGHED if len(wanted) > 1 else 0))
 
     def key(target: str) -> tuple[bool, bool, bool, int, int]:
-        names = [normal(named.title) for named in leading[target]]
+        names = [title_key(named.title) for named in leading[target]]
         begins = any(name.startswith(wanted) for name in names)
         mentions = _mentions(archive, leading[target][0].target_title) if begins and target in weighed else 0
         return wanted not in names, is_noise(target), not begins, -len(names), -mentions
@@ -277,7 +270,7 @@ def _popular_first(archive: Archive, text: str) -> list[Suggestion]:
 def _mentions(archive: Archive, title: str) -> int:
     """Return about how many articles speak of one of that title."""
     stop_words = query.language_for(archive, title).stop_words
-    return archive.frequency(" ".join(word for word in units(fold(bare(title))) if word not in stop_words))
+    return archive.frequency(" ".join(word for word in tokenize(normalize(bare(title))) if word not in stop_words))
 
 
 def is_noise(path: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from openzim_mcp.text import LINE, strip_invisible, visible_line
+from openzim_mcp.text import strip_invisible, visible_line
 from openzim_mcp.worker.readers.html.blocks import preformatted
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")  # noqa: RUF001
 _LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")  # noqa: RUF001
 _STYLE = re.compile(r"^\{\\(?:displaystyle|textstyle)\s*(.*?)\s*\}$", re.DOTALL)
+LINE_BREAK = "\x04"
+"""A line break inside a block being made; the bytes of a page never hold it."""
 _PERMALINKS = frozenset({"¶", "#", "§", "🔗"})
 
 
@@ -40,7 +42,7 @@ def anchor(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
         if text in _PERMALINKS:
             del walker.buffer[at:]
         walker.anchor_characters += len(text)
-    walker.link(kind, target, fragment, strip_invisible(text.replace(LINE, " ")))
+    walker.link(kind, target, fragment, strip_invisible(text.replace(LINE_BREAK, " ")))
 
 
 def _emphasis(mark: str) -> Handler:
@@ -52,7 +54,7 @@ def _emphasis(mark: str) -> Handler:
             return
         text = "".join(walker.buffer[at:])
         core = text.strip()
-        if core and LINE not in core and not core.startswith("*") and not core.endswith("*"):
+        if core and LINE_BREAK not in core and not core.startswith("*") and not core.endswith("*"):
             before, _, after = text.partition(core)
             walker.buffer[at:] = [before, mark, core, mark, after]
 
@@ -150,7 +152,7 @@ def _file(walker: Walker, source: str, text: str) -> None:
 
 def line_break(walker: Walker, _node: LexborNode, _attributes: Attributes) -> None:
     """End a line inside a block."""
-    walker.buffer.append(LINE)
+    walker.buffer.append(LINE_BREAK)
 
 
 def _around(before: str, after: str) -> Handler:

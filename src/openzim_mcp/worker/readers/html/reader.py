@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from openzim_mcp.text import LINE, escape_structure, strip_invisible, visible_line
+from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
 from openzim_mcp.worker.document import Block, Document, Link, without_sections
 from openzim_mcp.worker.readers.html import blocks, inline, tables
 from openzim_mcp.worker.readers.html.boilerplate import SKIPPED_IDS, SKIPPED_TAGS, Trait, hides, is_numbered, traits
@@ -101,7 +101,7 @@ def _depth(raw: bytes) -> int:
 def _plain(raw: bytes) -> Document:
     """Return a page that is not worth a tree as bare text."""
     text = strip_invisible(" ".join(_TAG.sub(" ", raw.decode(errors="replace")).split()))
-    content = (Block("paragraph", escape_structure(text), 0),) if text else ()
+    content = (Block("paragraph", escape_markdown(text), 0),) if text else ()
     return without_sections(content, dropped={"markup": len(raw)})
 
 
@@ -236,15 +236,15 @@ class Walker:
         """Return the inline buffer as one text, blanks folded."""
         text = " ".join("".join(self.buffer).split())
         self.buffer.clear()
-        if LINE in text:
-            lines = [strip_invisible(line.strip()) for line in text.split(LINE)]
+        if inline.LINE_BREAK in text:
+            lines = [strip_invisible(line.strip()) for line in text.split(inline.LINE_BREAK)]
             return "\n".join(line for line in lines if line)
         return strip_invisible(text)
 
     def flush(self, kind: BlockKind = "paragraph") -> None:
         """End the block being made."""
         if self.buffer:
-            self.emit(kind, escape_structure(self.take()))
+            self.emit(kind, escape_markdown(self.take()))
 
     def emit(self, kind: BlockKind, text: str, anchor: str = "") -> None:
         """Add a finished block; one that is mostly links to places on the same page is a table of contents."""
