@@ -27,7 +27,7 @@ LAYERS = [
     {"cursors", "uris", "zimfile"},
     {"logs", "telemetry"},
     {"config"},
-    {"errors", "files", "text", "token_bucket", "tokens"},
+    {"errors", "files", "languages", "text", "token_bucket", "tokens"},
     {"__init__"},
 ]
 # Modules that still import from a layer above them; they leave this list as calls become typed.

@@ -7,7 +7,8 @@ import os
 import sys
 import tempfile
 
-# On Windows a locked byte cannot be read through another handle, so the lock is on a byte that no file reaches.
+# On Windows a locked byte cannot be read through another handle, so the lock is on a byte that no file reaches
+# (`filelock` locks the first one).
 _LOCKED_BYTE = 1 << 40
 
 

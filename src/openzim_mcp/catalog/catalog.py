@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors, files
-from openzim_mcp.catalog import languages, urls, xml
+from openzim_mcp.catalog import urls, xml
 from openzim_mcp.catalog.client import host
+from openzim_mcp.languages import three_letter_code
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _identity(text: str) -> str:
 
 
 def _languages(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(languages.code(part) for part in safe_line(text, 400).split(",") if part.strip()))
+    return tuple(dict.fromkeys(three_letter_code(part) for part in safe_line(text, 400).split(",") if part.strip()))
 
 
 def _date(text: str) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.catalog import languages, urls
+from openzim_mcp.catalog import urls
 from openzim_mcp.catalog.client import host
+from openzim_mcp.languages import three_letter_code
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _fits(entry: Entry, wish: Wish, words: Sequence[str]) -> bool:
     text = folded(f"{entry.base} {entry.name} {entry.title} {entry.summary} {entry.category}")
     return (
         all(word in text for word in words)
-        and (wish.language is None or languages.code(wish.language) in entry.languages)
+        and (wish.language is None or three_letter_code(wish.language) in entry.languages)
         and (wish.category is None or wish.category.casefold() == entry.category.casefold())
         and (wish.flavour is None or wish.flavour.casefold() == entry.flavour.casefold())
         and (wish.max_size is None or (entry.size is not None and entry.size <= wish.max_size))

@@ -5,6 +5,7 @@ from importlib import resources
 
 import pytest
 
+from openzim_mcp.languages import three_letter_code, two_letter_code
 from openzim_mcp.worker.search import language
 from openzim_mcp.worker.search.language import Word, language_of
 
@@ -60,5 +61,8 @@ def test_a_list_is_words_each_once(file: resources.abc.Traversable) -> None:
     assert not any(re.search(r"[\d,;\"]", word) for word in words)
 
 
-def test_every_language_with_a_list_is_known() -> None:
-    assert {file.name.removesuffix(".txt") for file in FILES} <= set(language._LANGUAGES)
+def test_every_stop_word_list_belongs_to_a_known_language() -> None:
+    codes = {file.name.removesuffix(".txt") for file in FILES}
+
+    assert {two_letter_code(three_letter_code(code)) for code in codes} == codes
+    assert all(len(three_letter_code(code)) == 3 for code in codes | set(language._STEMMERS))

@@ -9,56 +9,48 @@ from typing import NamedTuple
 
 import Stemmer
 
+from openzim_mcp.languages import two_letter_code
 from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize
 
 _STEMS = 50_000
 _POSSESSIVE = re.compile(r"['’]s?$")
 
-# Two-letter code: the three-letter codes that archives carry, and the Snowball algorithm if there is one.
-_LANGUAGES = {
-    "ar": ("ara", "arabic"),
-    "bn": ("ben", None),
-    "ca": ("cat", "catalan"),
-    "cs": ("ces cze", "czech"),
-    "da": ("dan", "danish"),
-    "de": ("deu ger", "german"),
-    "el": ("ell gre", "greek"),
-    "en": ("eng", "english"),
-    "es": ("spa", "spanish"),
-    "et": ("est", "estonian"),
-    "eu": ("eus baq", "basque"),
-    "fa": ("fas per pes", "persian"),
-    "fi": ("fin", "finnish"),
-    "fr": ("fra fre", "french"),
-    "ga": ("gle", "irish"),
-    "he": ("heb", None),
-    "hi": ("hin", "hindi"),
-    "hu": ("hun", "hungarian"),
-    "hy": ("hye arm", "armenian"),
-    "id": ("ind", "indonesian"),
-    "it": ("ita", "italian"),
-    "ja": ("jpn", None),
-    "ko": ("kor", None),
-    "lt": ("lit", "lithuanian"),
-    "ne": ("nep", "nepali"),
-    "nl": ("nld dut", "dutch"),
-    "no": ("nor nob nno nb nn", "norwegian"),
-    "pl": ("pol", "polish"),
-    "pt": ("por", "portuguese"),
-    "ro": ("ron rum", "romanian"),
-    "ru": ("rus", "russian"),
-    "sr": ("srp", "serbian"),
-    "sv": ("swe", "swedish"),
-    "sw": ("swa swh", None),
-    "ta": ("tam", "tamil"),
-    "th": ("tha", None),
-    "tr": ("tur", "turkish"),
-    "uk": ("ukr", None),
-    "ur": ("urd", None),
-    "vi": ("vie", None),
-    "zh": ("zho chi cmn", None),
+# The Snowball algorithm of a language, by its two-letter code.
+_STEMMERS = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nb": "norwegian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "nn": "norwegian",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
 }
-_SHORT = {code: short for short, (codes, _) in _LANGUAGES.items() for code in (short, *codes.split())}
 # The language to read a text in by its script, where the archive's own language does not use that script.
 _SCRIPTS = (
     (re.compile("[\u3040-\u30ff]"), ("ja",)),
@@ -86,8 +78,7 @@ class Language:
 
     def __init__(self, code: str) -> None:
         self.code = code
-        algorithm = _LANGUAGES[code][1] if code in _LANGUAGES else None
-        self._stemmer = Stemmer.Stemmer(algorithm) if algorithm else None
+        self._stemmer = Stemmer.Stemmer(_STEMMERS[code]) if code in _STEMMERS else None
         self._stems: dict[str, str] = {}
 
     @cached_property
@@ -152,7 +143,7 @@ def by_code(code: str) -> Language:
 
 def language_of(codes: str, text: str) -> Language:
     """Return the language to read a query in, from an archive's language codes (`eng`, `ara,jpn`) and its script."""
-    named = [_SHORT.get(code.strip().partition("-")[0], code.strip()) for code in codes.lower().split(",")]
+    named = [two_letter_code(code) for code in codes.split(",")]
     for script, languages in _SCRIPTS:
         if script.search(text):
             return by_code(next((code for code in named if code in languages), languages[0]))
