@@ -9,7 +9,7 @@ import pytest
 
 from openzim_mcp.worker.zim import Archive
 from support.archives import ISLES, SHARED, TOWNS, write_zim
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="openzim-mcp-tests-")
 
@@ -47,19 +47,19 @@ def towns(town_zim: Path) -> Archive:
 
 
 @pytest.fixture
-def open_server() -> Iterator[Callable[..., Wire]]:
+def open_server() -> Iterator[Callable[..., StdioServer]]:
     """Start servers over pipes; each is in advanced mode and ended with the test."""
-    started: list[Wire] = []
+    started: list[StdioServer] = []
 
-    def start(*directories: str | Path, **settings: str) -> Wire:
-        wire = Wire("--mode", "advanced", *directories, **settings)
-        started.append(wire)
-        return wire.__enter__()
+    def start(*directories: str | Path, **settings: str) -> StdioServer:
+        server = StdioServer("--mode", "advanced", *directories, **settings)
+        started.append(server)
+        return server.__enter__()
 
     yield start
-    for wire in started:
-        if wire.process.poll() is None:
-            wire.__exit__()
+    for server in started:
+        if server.process.poll() is None:
+            server.__exit__()
 
 
 @pytest.fixture(scope="session")

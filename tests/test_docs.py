@@ -12,7 +12,7 @@ import pytest
 
 from openzim_mcp import __version__, config
 from openzim_mcp.cli.registry import NAMES
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -27,13 +27,13 @@ def test_generated_parts_are_up_to_date(page: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Wire]:
-    with Wire("--mode", "advanced") as wire:
-        yield wire
+def server() -> Iterator[StdioServer]:
+    with StdioServer("--mode", "advanced") as server:
+        yield server
 
 
 @pytest.mark.parametrize(("tool", "arguments"), EXAMPLES)
-def test_the_examples_run(server: Wire, tool: str, arguments: str) -> None:
+def test_the_examples_run(server: StdioServer, tool: str, arguments: str) -> None:
     result = server.request("tools/call", {"name": tool, "arguments": json.loads(arguments)})
 
     assert not result.get("isError")

@@ -13,12 +13,12 @@ import pytest
 from libzim.reader import Archive
 
 from support.archives import SHARED, write_zim
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 
 
-def ask_everything(server: Wire, name: str) -> list[dict[str, Any]]:
+def ask_everything(server: StdioServer, name: str) -> list[dict[str, Any]]:
     """Call every tool on an archive; each answers with a result or an error."""
     return [
         server.call("zim_health", zim_file_path=name),
@@ -29,11 +29,11 @@ def ask_everything(server: Wire, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def all_archives() -> Iterator[Wire]:
+def all_archives() -> Iterator[StdioServer]:
     if not SHARED.is_dir():
         pytest.skip("the archives of ../shared/zims are not here")
-    with Wire("--mode", "advanced", SHARED, CACHE__ENABLED="false", WORKER__DEADLINE_SECONDS="10") as wire:
-        yield wire
+    with StdioServer("--mode", "advanced", SHARED, CACHE__ENABLED="false", WORKER__DEADLINE_SECONDS="10") as server:
+        yield server
 
 
 DAMAGED = sorted(
@@ -42,7 +42,7 @@ DAMAGED = sorted(
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_no_damaged_file_takes_the_server_down(all_archives: Wire, name: str) -> None:
+def test_no_damaged_file_takes_the_server_down(all_archives: StdioServer, name: str) -> None:
     process = all_archives.process
 
     answers = ask_everything(all_archives, str(SHARED / name))
@@ -54,7 +54,7 @@ def test_no_damaged_file_takes_the_server_down(all_archives: Wire, name: str) ->
 
 
 @pytest.mark.parametrize("folder", ["real", "built"])
-def test_every_sound_archive_answers_every_tool(all_archives: Wire, zims: Path, folder: str) -> None:
+def test_every_sound_archive_answers_every_tool(all_archives: StdioServer, zims: Path, folder: str) -> None:
     names = {path.name for path in (zims / folder).iterdir() if path.suffix == ".zim"}
 
     for name in sorted(names):
@@ -84,7 +84,7 @@ def index_ranges(path: Path) -> list[range]:
     return [range(raw.find(content[:64]), raw.find(content[:64]) + len(content), 4096) for content in contents]
 
 
-def test_every_block_of_both_indexes_zeroed_in_turn(open_server: Open, tmp_path: Path) -> None:
+def test_every_block_of_both_indexes_zeroed_in_turn(open_server: OpenServer, tmp_path: Path) -> None:
     original = words_zim(tmp_path / "original.zim")
     raw, ranges = original.read_bytes(), index_ranges(original)
     served = tmp_path / "served"
@@ -149,7 +149,7 @@ def replace(path: Path, other: Path) -> None:
     ],
 )
 def test_an_open_archive_may_be_ruined_at_any_time(
-    open_server: Open, zims: Path, tmp_path: Path, ruin: Callable[[Path, Path], None], titles: set[str]
+    open_server: OpenServer, zims: Path, tmp_path: Path, ruin: Callable[[Path, Path], None], titles: set[str]
 ) -> None:
     other = write_zim(tmp_path / "other", {"A": "x"}, metadata={"Title": "Other"})
     served = tmp_path / "served"

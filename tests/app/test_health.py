@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 
 
-def test_the_report_has_the_shape_of_the_specification(open_server: Open, town_zim: Path) -> None:
+def test_the_report_has_the_shape_of_the_specification(open_server: OpenServer, town_zim: Path) -> None:
     report = open_server(town_zim.parent).call("zim_health")
 
     health, configuration = report["health"], report["configuration"]
@@ -39,7 +39,7 @@ def test_the_report_has_the_shape_of_the_specification(open_server: Open, town_z
 
 
 def test_archives_that_do_not_open_are_named_and_degrade_the_server(
-    open_server: Open, zims: Path, tmp_path: Path
+    open_server: OpenServer, zims: Path, tmp_path: Path
 ) -> None:
     damaged = shutil.copytree(zims / "damaged", tmp_path / "damaged")
     for file in damaged.iterdir():
@@ -55,7 +55,7 @@ def test_archives_that_do_not_open_are_named_and_degrade_the_server(
     assert "truncated_half.zim" in report["health"]["warnings"][0]
 
 
-def test_an_empty_directory_is_degraded_and_an_unplugged_one_unhealthy(open_server: Open, tmp_path: Path) -> None:
+def test_an_empty_directory_is_degraded_and_an_unplugged_one_unhealthy(open_server: OpenServer, tmp_path: Path) -> None:
     served = tmp_path / "zims"
     served.mkdir()
     server = open_server(served)
@@ -74,7 +74,7 @@ def test_an_empty_directory_is_degraded_and_an_unplugged_one_unhealthy(open_serv
     )
 
 
-def test_refused_links_are_reported(open_server: Open, town_zim: Path, tmp_path: Path) -> None:
+def test_refused_links_are_reported(open_server: OpenServer, town_zim: Path, tmp_path: Path) -> None:
     (tmp_path / "out.zim").symlink_to(town_zim)
 
     health = open_server(tmp_path).call("zim_health")["health"]
@@ -121,7 +121,7 @@ def test_refused_links_are_reported(open_server: Open, town_zim: Path, tmp_path:
         ),
     ],
 )
-def test_one_archive_is_verified(open_server: Open, zims: Path, name: str, expected: dict[str, Any]) -> None:
+def test_one_archive_is_verified(open_server: OpenServer, zims: Path, name: str, expected: dict[str, Any]) -> None:
     server = open_server(zims / Path(name).parent)
 
     report = server.call("zim_health", zim_file_path=Path(name).stem)
@@ -130,7 +130,7 @@ def test_one_archive_is_verified(open_server: Open, zims: Path, name: str, expec
     assert report["path"].startswith("...")
 
 
-def test_a_closed_index_is_shown_in_the_list_of_archives(open_server: Open, zims: Path) -> None:
+def test_a_closed_index_is_shown_in_the_list_of_archives(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/index_bytes_segfault_suggest.zim")
 
     server.call("zim_health", zim_file_path="index_bytes_segfault_suggest")
@@ -140,7 +140,7 @@ def test_a_closed_index_is_shown_in_the_list_of_archives(open_server: Open, zims
     assert row["reason"] == "the search index is closed: it crashed the reader (SIGSEGV)"
 
 
-def test_metadata_shows_the_verdict_of_an_earlier_verification(open_server: Open, zims: Path) -> None:
+def test_metadata_shows_the_verdict_of_an_earlier_verification(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/bad_checksum.zim")
 
     before = server.call("zim_metadata")["verification"]
@@ -150,7 +150,7 @@ def test_metadata_shows_the_verdict_of_an_earlier_verification(open_server: Open
     assert (before, after) == ("unverified", "damaged")
 
 
-def test_a_client_that_asks_for_it_is_told_the_progress(open_server: Open, zims: Path) -> None:
+def test_a_client_that_asks_for_it_is_told_the_progress(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built/dictionary_pub.zim")
     arguments = {"zim_file_path": "dictionary_pub"}
 
@@ -164,10 +164,10 @@ def test_a_client_that_asks_for_it_is_told_the_progress(open_server: Open, zims:
     assert all(note["progress"] <= note["total"] for note in progress)
 
 
-def test_an_archive_that_was_only_slow_is_tried_again(open_server: Open, town_zim: Path) -> None:
+def test_an_archive_that_was_only_slow_is_tried_again(open_server: OpenServer, town_zim: Path) -> None:
     server = open_server(town_zim, WORKER__DEADLINE_SECONDS="1", CACHE__ENABLED="false")
     server.call("zim_metadata")
-    for pid in server.workers:
+    for pid in server.worker_pids:
         os.kill(pid, signal.SIGSTOP)
 
     slow = server.call("zim_metadata")
@@ -181,7 +181,7 @@ def test_an_archive_that_was_only_slow_is_tried_again(open_server: Open, town_zi
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time is read from /proc")
-def test_a_cancelled_verification_stops_reading(open_server: Open, tmp_path: Path, zims: Path) -> None:
+def test_a_cancelled_verification_stops_reading(open_server: OpenServer, tmp_path: Path, zims: Path) -> None:
     big = tmp_path / "big.zim"
     raw = (zims / "built/se_coffee.zim").read_bytes()
     big.write_bytes(raw)
@@ -189,20 +189,20 @@ def test_a_cancelled_verification_stops_reading(open_server: Open, tmp_path: Pat
         file.seek(72)  # where the header says that the checksum is
         file.write((20_000_000_000).to_bytes(8, "little"))
         file.truncate(20_000_000_016)
-    wire = open_server(tmp_path)
+    server = open_server(tmp_path)
     params = {
         "name": "zim_health",
         "arguments": {"zim_file_path": "big"},
         "_meta": {"progressToken": "t"},
     }
-    number = wire.start("tools/call", params)
-    assert wire.hear("notifications/progress")
-    assert wire.hear("notifications/progress")
+    number = server.send_request("tools/call", params)
+    assert server.wait_for_notification("notifications/progress")
+    assert server.wait_for_notification("notifications/progress")
 
-    wire.notify("notifications/cancelled", requestId=number)
+    server.notify("notifications/cancelled", requestId=number)
 
     def ticks() -> int:
-        stat = Path(f"/proc/{wire.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        stat = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return int(stat[11]) + int(stat[12])
 
     time.sleep(0.5)

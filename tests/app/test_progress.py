@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
 
 @pytest.fixture(scope="module")
-def server(zims: Path) -> Iterator[Wire]:
-    with Wire("--mode", "advanced", zims / "built", CACHE__ENABLED="false") as wire:
-        yield wire
+def server(zims: Path) -> Iterator[StdioServer]:
+    with StdioServer("--mode", "advanced", zims / "built", CACHE__ENABLED="false") as server:
+        yield server
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def server(zims: Path) -> Iterator[Wire]:
     ],
 )
 def test_a_client_that_asks_for_it_is_told_how_far_a_call_is(
-    server: Wire, tool: str, arguments: dict[str, Any], total: int
+    server: StdioServer, tool: str, arguments: dict[str, Any], total: int
 ) -> None:
     server.request("tools/call", {"name": tool, "arguments": arguments, "_meta": {"progressToken": tool}})
 
@@ -35,7 +35,7 @@ def test_a_client_that_asks_for_it_is_told_how_far_a_call_is(
     assert {note["total"] for note in told} == {total}
 
 
-def test_others_are_not_told(server: Wire) -> None:
+def test_others_are_not_told(server: StdioServer) -> None:
     server.notifications.clear()
 
     server.call("zim_search", query="water", cross_file=True)

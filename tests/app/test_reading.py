@@ -10,47 +10,47 @@ from typing import Any
 import pytest
 
 from support.archives import SHARED
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 
 
 @pytest.fixture(scope="module")
-def wiki() -> Iterator[Wire]:
+def wiki() -> Iterator[StdioServer]:
     if not SHARED.is_dir():
         pytest.skip("the archives of ../shared/zims are not here")
-    with Wire("--mode", "advanced", SHARED / "built/wiki_real_pub.zim") as wire:
-        yield wire
+    with StdioServer("--mode", "advanced", SHARED / "built/wiki_real_pub.zim") as server:
+        yield server
 
 
-def text(wire: Wire, **arguments: Any) -> str:
+def text(server: StdioServer, **arguments: Any) -> str:
     """Call `zim_get` and return the one text block of its result."""
-    result = wire.wait(wire.start_call("zim_get", **arguments))["result"]
+    result = server.wait_for_response(server.start_call("zim_get", **arguments))["result"]
     (block,) = result["content"]
     assert "structuredContent" not in result
     return str(block["text"])
 
 
-def test_an_article_is_one_block_of_markdown(wiki: Wire) -> None:
+def test_an_article_is_one_block_of_markdown(wiki: StdioServer) -> None:
     assert text(wiki, entry_path="Hermitian_matrix").startswith(
         "# Hermitian matrix\n\nTitle: Hermitian matrix\nPath: Hermitian_matrix\nType: text/html\n\n## Content\n\n"
     )
 
 
-def test_a_typo_shows_requested_and_actual_path(wiki: Wire) -> None:
+def test_a_typo_shows_requested_and_actual_path(wiki: StdioServer) -> None:
     found = text(wiki, entry_path="hermitan matrix", max_content_length=100)
 
     assert "Requested Path: hermitan matrix\nActual Path: Hermitian_matrix\n" in found
 
 
-def test_a_miss_is_an_error_with_the_nearest_titles(wiki: Wire) -> None:
+def test_a_miss_is_an_error_with_the_nearest_titles(wiki: StdioServer) -> None:
     answer = wiki.call("zim_get", entry_path="Hermitian operators in physics")
 
     assert answer["operation"] == "entry_not_found"
     assert "Hermitian matrix" in answer["did_you_mean"]
 
 
-def test_the_pages_of_a_long_article_joined_are_the_whole_of_it(wiki: Wire) -> None:
+def test_the_pages_of_a_long_article_joined_are_the_whole_of_it(wiki: StdioServer) -> None:
     whole = text(wiki, entry_path="Dog").partition("## Content\n\n")[2]
     parts, offset = [], 0
     while offset >= 0:
@@ -65,7 +65,7 @@ def test_the_pages_of_a_long_article_joined_are_the_whole_of_it(wiki: Wire) -> N
     assert len(parts) > 8
 
 
-def test_the_main_page_is_read(wiki: Wire) -> None:
+def test_the_main_page_is_read(wiki: StdioServer) -> None:
     assert "Path: Main_Page\n" in text(wiki, main_page=True)
 
 
@@ -83,7 +83,7 @@ def test_the_main_page_is_read(wiki: Wire) -> None:
         {"entry_paths": ["Dog"] * 51},
     ],
 )
-def test_what_cannot_be_asked_at_once_is_refused(wiki: Wire, arguments: dict[str, Any]) -> None:
+def test_what_cannot_be_asked_at_once_is_refused(wiki: StdioServer, arguments: dict[str, Any]) -> None:
     assert wiki.call("zim_get", **arguments)["operation"] == "invalid_path_combination"
 
 
@@ -98,14 +98,14 @@ def test_what_cannot_be_asked_at_once_is_refused(wiki: Wire, arguments: dict[str
         ({"entry_pth": "Dog"}, "entry_pth"),
     ],
 )
-def test_a_bad_argument_is_named(wiki: Wire, arguments: dict[str, Any], argument: str) -> None:
+def test_a_bad_argument_is_named(wiki: StdioServer, arguments: dict[str, Any], argument: str) -> None:
     answer = wiki.call("zim_get", entry_path="Dog", **arguments)
 
     assert answer["operation"] == "invalid_arguments"
     assert answer["arguments"] == [argument]
 
 
-def test_a_batch_keeps_its_order_and_its_misses(wiki: Wire) -> None:
+def test_a_batch_keeps_its_order_and_its_misses(wiki: StdioServer) -> None:
     wanted = ["Dog", "zzz no such thing", "Hermitian matrix", "Dog"]
 
     answer = wiki.call("zim_get", entry_paths=wanted, max_content_length=200)
@@ -117,7 +117,7 @@ def test_a_batch_keeps_its_order_and_its_misses(wiki: Wire) -> None:
     assert "no entry" in answer["results"][1]["error"]
 
 
-def test_a_picture_comes_as_data_and_as_an_image(open_server: Open, zims: Path) -> None:
+def test_a_picture_comes_as_data_and_as_an_image(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built/se_coffee.zim")
     rows = server.call("zim_browse", namespace="C", limit=500, offset=900)["entries"]
     path = next(row["path"] for row in rows if row["mime_type"] == "image/png")
@@ -130,14 +130,14 @@ def test_a_picture_comes_as_data_and_as_an_image(open_server: Open, zims: Path) 
 
 
 @pytest.mark.parametrize("view", ["summary", "toc", "structure"])
-def test_every_view_names_its_article(wiki: Wire, view: str) -> None:
+def test_every_view_names_its_article(wiki: StdioServer, view: str) -> None:
     answer = wiki.call("zim_get", entry_path="Dog", view=view)
 
     assert (answer["path"], answer["title"], answer["archive"]) == ("Dog", "Dog", "wiki_real_pub.zim")
     assert answer["headings" if view == "structure" else view]
 
 
-def test_a_section_and_its_neighbours(wiki: Wire) -> None:
+def test_a_section_and_its_neighbours(wiki: StdioServer) -> None:
     answer = wiki.call("zim_get_section", entry_path="dog", section_id="Senses")
 
     assert answer["content"].startswith("#### Senses\n\n")
@@ -145,7 +145,7 @@ def test_a_section_and_its_neighbours(wiki: Wire) -> None:
     assert answer["previous"] == {"id": "Size_and_weight", "title": "Size and weight"}
 
 
-def test_links_continue_by_cursor_alone(open_server: Open, zims: Path) -> None:
+def test_links_continue_by_cursor_alone(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "real")
     first = server.call("zim_links", zim_file_path="devdocs_en_sqlite", entry_path="pragma", limit=40)
 
@@ -156,7 +156,7 @@ def test_links_continue_by_cursor_alone(open_server: Open, zims: Path) -> None:
     assert first["outbound_links"] != second["outbound_links"]
 
 
-def test_related_costs_two_and_a_batch_costs_its_entries(open_server: Open, zims: Path) -> None:
+def test_related_costs_two_and_a_batch_costs_its_entries(open_server: OpenServer, zims: Path) -> None:
     server = open_server(
         zims / "built/wiki_real_pub.zim",
         RATE_LIMIT__ENABLED="true",
@@ -171,7 +171,7 @@ def test_related_costs_two_and_a_batch_costs_its_entries(open_server: Open, zims
     assert (related.get("status"), batch.get("status"), last["operation"]) == (None, None, "rate_limited")
 
 
-def test_a_dead_index_does_not_stop_reading(open_server: Open, zims: Path) -> None:
+def test_a_dead_index_does_not_stop_reading(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/index_bytes_segfault_suggest.zim")
 
     missing = server.call("zim_get", entry_path="no such page at all")
@@ -180,12 +180,12 @@ def test_a_dead_index_does_not_stop_reading(open_server: Open, zims: Path) -> No
     assert "Path: wal\n" in text(server, entry_path="wal", max_content_length=200)
 
 
-def test_a_formatting_bomb_and_other_nasty_pages_are_read_in_time(open_server: Open, zims: Path) -> None:
+def test_a_formatting_bomb_and_other_nasty_pages_are_read_in_time(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built/nasty_pub.zim", WORKER__DEADLINE_SECONDS="10")
     rows = server.call("zim_browse", namespace="C", limit=500)["entries"]
     rows += server.call("zim_browse", namespace="C", limit=500, offset=500)["entries"]
 
     numbers = {row["path"]: server.start_call("zim_get", entry_path=row["path"]) for row in rows if "error" not in row}
     for path, number in numbers.items():
-        result = server.wait(number)["result"]
+        result = server.wait_for_response(number)["result"]
         assert not result.get("isError"), (path, result)

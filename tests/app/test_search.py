@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from support.stdio_server import Wire, children
+from support.stdio_server import StdioServer, child_pids
 
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 
 
 @pytest.fixture
@@ -23,13 +23,13 @@ def shelf(tmp_path: Path, isles_zim: Path, town_zim: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def searcher(isles_zim: Path) -> Iterator[Wire]:
+def searcher(isles_zim: Path) -> Iterator[StdioServer]:
     """One server for many calls."""
-    with Wire("--mode", "advanced", isles_zim) as wire:
-        yield wire
+    with StdioServer("--mode", "advanced", isles_zim) as server:
+        yield server
 
 
-def test_one_archive_is_searched(open_server: Open, isles_zim: Path) -> None:
+def test_one_archive_is_searched(open_server: OpenServer, isles_zim: Path) -> None:
     found = open_server(isles_zim).call("zim_search", query="Who founded Ravenport?", limit=1)
 
     assert found["results"][0]["snippet"].startswith("The town was **founded** in 1743")
@@ -37,7 +37,7 @@ def test_one_archive_is_searched(open_server: Open, isles_zim: Path) -> None:
     assert {"query", "archive", "total", "next_cursor", "done"} <= found.keys()
 
 
-def test_a_cursor_alone_goes_on(open_server: Open, isles_zim: Path) -> None:
+def test_a_cursor_alone_goes_on(open_server: OpenServer, isles_zim: Path) -> None:
     server = open_server(isles_zim)
     for mode, rows in (("fulltext", "results"), ("title", "results"), ("suggest", "suggestions")):
         query = "harbour" if mode == "fulltext" else "merc"
@@ -74,14 +74,14 @@ def test_a_cursor_alone_goes_on(open_server: Open, isles_zim: Path) -> None:
         ({"query": "x", "cursor": "nonsense"}, "This cursor is not one of this server's."),
     ],
 )
-def test_a_wrong_call_is_explained(searcher: Wire, arguments: dict[str, Any], message: str) -> None:
+def test_a_wrong_call_is_explained(searcher: StdioServer, arguments: dict[str, Any], message: str) -> None:
     error = searcher.call("zim_search", **arguments)
 
     assert error["status"] == "error"
     assert error["message"].startswith(message)
 
 
-def test_all_archives_are_searched_at_once(open_server: Open, shelf: Path) -> None:
+def test_all_archives_are_searched_at_once(open_server: OpenServer, shelf: Path) -> None:
     found = open_server(shelf).call("zim_search", query="harbour town", cross_file=True)
 
     assert {row["archive"] for row in found["results"]} == {"isles_en_all_2026-01.zim", "towns_en_all_2026-01.zim"}
@@ -98,7 +98,7 @@ def test_all_archives_are_searched_at_once(open_server: Open, shelf: Path) -> No
 
 
 @pytest.mark.parametrize("query", ["harbour", "who founded Ravenport"])
-def test_pages_over_all_archives_joined_are_the_whole_list(open_server: Open, shelf: Path, query: str) -> None:
+def test_pages_over_all_archives_joined_are_the_whole_list(open_server: OpenServer, shelf: Path, query: str) -> None:
     server = open_server(shelf)
     whole = server.call("zim_search", query=query, cross_file=True, limit=100)["results"]
     page = server.call("zim_search", query=query, cross_file=True, limit=2)
@@ -112,7 +112,7 @@ def test_pages_over_all_archives_joined_are_the_whole_list(open_server: Open, sh
     assert len({(row["archive"], row["path"]) for row in rows}) == len(rows)
 
 
-def test_a_broken_archive_is_named_and_the_others_answer(open_server: Open, shelf: Path, zims: Path) -> None:
+def test_a_broken_archive_is_named_and_the_others_answer(open_server: OpenServer, shelf: Path, zims: Path) -> None:
     for name in ("not_a_zim.zim", "decompression_bomb.zim"):
         shutil.copy(zims / "damaged" / name, shelf / name)
 
@@ -124,7 +124,7 @@ def test_a_broken_archive_is_named_and_the_others_answer(open_server: Open, shel
     assert found["archives_failed"] == len(broken)
 
 
-def test_an_archive_whose_index_crashes_is_read_without_it(open_server: Open, shelf: Path, zims: Path) -> None:
+def test_an_archive_whose_index_crashes_is_read_without_it(open_server: OpenServer, shelf: Path, zims: Path) -> None:
     shutil.copy(zims / "damaged/zeroed_index_aborts_search.zim", shelf / "aborts.zim")
 
     found = open_server(shelf).call("zim_search", query="create table", cross_file=True)
@@ -133,10 +133,10 @@ def test_an_archive_whose_index_crashes_is_read_without_it(open_server: Open, sh
     assert row["reason"] == "index_closed"
 
 
-def test_an_archive_that_is_late_is_named_and_the_others_answer(open_server: Open, shelf: Path) -> None:
+def test_an_archive_that_is_late_is_named_and_the_others_answer(open_server: OpenServer, shelf: Path) -> None:
     server = open_server(shelf, WORKER__DEADLINE_SECONDS="5", CACHE__ENABLED="false")
     server.call("zim_search", query="harbour", zim_file_path="towns_en_all")
-    for worker in children(server.process.pid):
+    for worker in child_pids(server.process.pid):
         os.kill(worker, signal.SIGSTOP)
 
     found = server.call("zim_search", query="harbour", cross_file=True)
@@ -147,7 +147,7 @@ def test_an_archive_that_is_late_is_named_and_the_others_answer(open_server: Ope
     assert found["results"]
 
 
-def test_where_the_index_is_closed_the_texts_are_read(open_server: Open, zims: Path) -> None:
+def test_where_the_index_is_closed_the_texts_are_read(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/zeroed_index_aborts_search.zim")
 
     found = server.call("zim_search", query="foreign key")
@@ -156,7 +156,7 @@ def test_where_the_index_is_closed_the_texts_are_read(open_server: Open, zims: P
     assert found["results"][0]["path"] == "foreignkeys"
 
 
-def test_titles_and_suggestions_of_all_archives_are_merged(open_server: Open, shelf: Path) -> None:
+def test_titles_and_suggestions_of_all_archives_are_merged(open_server: OpenServer, shelf: Path) -> None:
     server = open_server(shelf)
 
     titles = server.call("zim_search", query="zurich", mode="title", cross_file=True)
@@ -170,7 +170,7 @@ def test_titles_and_suggestions_of_all_archives_are_merged(open_server: Open, sh
     assert suggestions["per_file_results"][0]["suggestions"] == [{"path": "Ravenport", "title": "Ravenport"}]
 
 
-def test_a_search_of_all_archives_is_charged_for_each(open_server: Open, shelf: Path) -> None:
+def test_a_search_of_all_archives_is_charged_for_each(open_server: OpenServer, shelf: Path) -> None:
     server = open_server(
         shelf, RATE_LIMIT__ENABLED="true", RATE_LIMIT__REQUESTS_PER_SECOND="1", RATE_LIMIT__BURST_SIZE="5"
     )
@@ -182,7 +182,7 @@ def test_a_search_of_all_archives_is_charged_for_each(open_server: Open, shelf: 
     assert error["retry_after"] > 0
 
 
-def test_a_cursor_over_all_archives_ends_with_a_change_of_them(open_server: Open, shelf: Path) -> None:
+def test_a_cursor_over_all_archives_ends_with_a_change_of_them(open_server: OpenServer, shelf: Path) -> None:
     server = open_server(shelf)
     cursor = server.call("zim_search", query="harbour", cross_file=True, limit=1)["next_cursor"]
     (shelf / "towns_en_all_2026-01.zim").unlink()
@@ -192,7 +192,7 @@ def test_a_cursor_over_all_archives_ends_with_a_change_of_them(open_server: Open
     assert error["message"] == "This cursor continues a listing of another archive."
 
 
-def test_the_length_of_snippets_and_of_pages_is_a_setting(open_server: Open, isles_zim: Path) -> None:
+def test_the_length_of_snippets_and_of_pages_is_a_setting(open_server: OpenServer, isles_zim: Path) -> None:
     server = open_server(isles_zim, CONTENT__SNIPPET_LENGTH="100", CONTENT__DEFAULT_SEARCH_LIMIT="2")
 
     found = server.call("zim_search", query="harbour")

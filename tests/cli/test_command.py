@@ -10,7 +10,7 @@ import pytest
 
 from openzim_mcp.cli import command, exits, registry
 from support.command_line import on_terminal, person, run
-from support.stdio_server import COMMAND, children
+from support.stdio_server import COMMAND, child_pids
 
 
 @pytest.mark.parametrize("name", registry.NAMES)
@@ -112,7 +112,7 @@ def test_an_interrupt_ends_a_command_without_a_traceback(zims: Path) -> None:
         env=person(),
         start_new_session=True,
     )
-    while not children(process.pid):
+    while not child_pids(process.pid):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import __version__
-from support.stdio_server import COMMAND, environment
+from support.stdio_server import COMMAND, server_environment
 
 
 def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -16,7 +16,7 @@ def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        env=environment(settings),
+        env=server_environment(settings),
         check=False,
     )
 

@@ -21,7 +21,7 @@ from support.archives import write_zim
 from support.command_line import Ended, on_terminal, person, run
 from support.kiwix import kiwix_serve, library_xml
 from support.mirror import Fault, Mirror, meta4, serving
-from support.stdio_server import COMMAND, Wire
+from support.stdio_server import COMMAND, StdioServer
 
 
 @dataclass
@@ -265,9 +265,9 @@ def test_an_update_replaces_the_old_file_and_a_running_server_notices(
 ) -> None:
     shop.put(newer_zim)
     shutil.copy(town_zim, shop.zims)
-    with Wire("--mode", "advanced", shop.zims) as wire:
+    with StdioServer("--mode", "advanced", shop.zims) as server:
         asked = {"name": "zim_get", "arguments": {"zim_file_path": "towns_en_all", "entry_path": "New"}}
-        assert wire.request("tools/call", asked)["isError"]
+        assert server.request("tools/call", asked)["isError"]
 
         ended = shop.run("update", shop.zims, "--yes")
 
@@ -275,7 +275,7 @@ def test_an_update_replaces_the_old_file_and_a_running_server_notices(
         assert "| towns_en_all | 2026-01 | 2026-03 |" in ended.out
         assert names(shop.zims) == ["towns_en_all_2026-03.zim"]
         time.sleep(1.1)
-        assert "Newport" in str(wire.request("tools/call", asked))
+        assert "Newport" in str(server.request("tools/call", asked))
 
 
 def test_an_update_that_fails_leaves_the_old_file(shop: Shop, town_zim: Path, newer_zim: Path) -> None:

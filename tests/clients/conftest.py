@@ -13,7 +13,7 @@ import pytest
 from clients import workshop
 from support.archives import ISLES, TOWNS, write_zim
 from support.http_server import TOKEN, Web
-from support.stdio_server import COMMAND, environment
+from support.stdio_server import COMMAND, server_environment
 
 Place = dict[str, Any]
 Visit = dict[str, Any]
@@ -111,7 +111,7 @@ def stdio(shelf: Path) -> Visit:
     def place(mode: str) -> Place:
         arguments = [*COMMAND[1:], "--mode", mode, str(shelf)]
         settings = {"WATCH_INTERVAL_SECONDS": "1", "LOGGING__LEVEL": "WARNING"}
-        return {"command": COMMAND[0], "args": arguments, "env": environment(settings)}
+        return {"command": COMMAND[0], "args": arguments, "env": server_environment(settings)}
 
     return _told(shelf, place("simple"), place("advanced"))
 

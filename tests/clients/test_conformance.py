@@ -11,7 +11,7 @@ import pytest
 from clients.conftest import Node
 from clients.workshop import HERE
 from support.http_server import Web
-from support.stdio_server import MODERN
+from support.stdio_server import STATELESS_VERSION
 
 BASELINE = HERE / "conformance-baseline.yml"
 
@@ -23,7 +23,7 @@ def url(town_zim: Path) -> Iterator[str]:
         yield web.url
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", STATELESS_VERSION])
 def test_the_conformance_runner_finds_nothing_unexpected(node: Node, url: str, revision: str) -> None:
     command = [node.command("conformance"), "server", "--url", url, "--suite", "all", "--spec-version", revision]
 

@@ -15,7 +15,7 @@ import pytest
 from clients.conftest import Node
 from openzim_mcp import __version__, config
 from support.http_server import TOKEN, Visit, Web, answer
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
 ROOT = Path(__file__).parent.parent.parent
 MANIFEST = json.loads((ROOT / "bundle" / "manifest.json").read_text(encoding="utf-8"))
@@ -44,20 +44,20 @@ def test_the_guide_has_every_kind_of_snippet() -> None:
 def test_the_command_of_a_snippet_starts(arguments: tuple[str, ...], town_zim: Path) -> None:
     given = [str(town_zim.parent) if word == "/path/to/zims" else word for word in arguments]
 
-    with Wire(*given) as wire:
-        tools = wire.request("tools/list")["tools"]
+    with StdioServer(*given) as server:
+        tools = server.request("tools/list")["tools"]
 
     assert len(tools) == (8 if "advanced" in arguments else 1)
 
 
 def test_the_environment_of_a_snippet_is_understood(town_zim: Path) -> None:
-    (server,) = [server for server in SERVERS if server.get("env")]
+    (entry,) = [entry for entry in SERVERS if entry.get("env")]
 
-    with Wire(town_zim, **settings_of(server)) as wire:
-        tools = wire.request("tools/list")["tools"]
+    with StdioServer(town_zim, **settings_of(entry)) as server:
+        tools = server.request("tools/list")["tools"]
 
     assert len(tools) == 8
-    assert "is not a setting" not in wire.log
+    assert "is not a setting" not in server.log
 
 
 def test_the_url_and_the_header_of_a_snippet_are_enough(town_zim: Path) -> None:

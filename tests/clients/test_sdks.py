@@ -16,7 +16,7 @@ from clients import workshop
 from clients.conftest import Node, Visit
 from openzim_mcp.protocol.prompts import PROMPTS
 from openzim_mcp.protocol.tools import TOOLS
-from support.stdio_server import MODERN
+from support.stdio_server import STATELESS_VERSION
 
 SEEN: dict[str, Any] = {
     "simple_tools": ["zim_query"],
@@ -60,17 +60,17 @@ class Sdk:
 
 
 HANDSHAKE = {"revision": "2025-11-25"}
-STATELESS = {"revision": MODERN, "refusal": -32602}
+STATELESS = {"revision": STATELESS_VERSION, "refusal": -32602}
 FASTMCP = set(SEEN) - {"paths", "refusal", "after_cancelling", "updated", "list_changed"}
 SDKS = [
     Sdk("mcp1.py", "handshake", differs=HANDSHAKE),
     Sdk("mcp2.py", "ours", ("legacy",), differs=HANDSHAKE),
-    Sdk("mcp2.py", "ours", (MODERN,), differs=STATELESS),
+    Sdk("mcp2.py", "ours", (STATELESS_VERSION,), differs=STATELESS),
     Sdk("typescript1.mjs", "node", differs=HANDSHAKE),
     Sdk("typescript2.mjs", "node", ("legacy",), differs=HANDSHAKE | {"refusal": -32602}),  # its own word for -32002
     Sdk("typescript2.mjs", "node", ("auto",), differs=STATELESS),
     Sdk("typescript2.mjs", "node", ("pin",), differs=STATELESS),
-    Sdk("fastmcp_client.py", "modern", uses=FASTMCP, differs={"revision": MODERN}),
+    Sdk("fastmcp_client.py", "modern", uses=FASTMCP, differs={"revision": STATELESS_VERSION}),
     Sdk("langchain_tools.py", "handshake", uses=AGENT | {"picture"}),
     Sdk("openai_agents.py", "handshake", uses=AGENT | {"resources", "templates", "prompts"}),
     Sdk("pydantic_agents.py", "modern", uses=AGENT - {"mistake"} | {"resources", "templates", "prompts"}),

@@ -22,7 +22,7 @@ import httpx2
 import pytest
 
 from support.http_server import TOKEN, Visit, Web, answer
-from support.stdio_server import _ENVELOPE, MODERN, PROTOCOL, children
+from support.stdio_server import DEFAULT_VERSION, REQUEST_META, STATELESS_VERSION, child_pids
 
 OTHER_TOKEN = "another-horse-battery"
 ATTACKER, NEIGHBOUR, PROXY = "127.0.0.2", "127.0.0.7", "127.0.0.9"
@@ -31,7 +31,7 @@ INITIALIZE = json.dumps(
         "jsonrpc": "2.0",
         "id": 1,
         "method": "initialize",
-        "params": {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+        "params": {"protocolVersion": DEFAULT_VERSION, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
     }
 ).encode()
 TYPES = b"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
@@ -57,7 +57,7 @@ def in_chunks(body: bytes, extra: bytes = b"") -> bytes:
 
 def modern_call(number: int, tool: str = "zim_health", **arguments: Any) -> bytes:
     """Return a call of a tool that needs no session."""
-    params = {"name": tool, "arguments": arguments, "_meta": _ENVELOPE}
+    params = {"name": tool, "arguments": arguments, "_meta": REQUEST_META}
     body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
     told = b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n" % tool.encode()
     return sized(body, told)
@@ -79,14 +79,14 @@ def shelf(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unharmed(folder: Path, **settings: str) -> Iterator[Web]:
     """Serve, and see at the end that the server is as it was."""
     with Web(("--mode", "advanced", folder), {"WORKER__COUNT": "1", **settings}) as web:
-        with Visit(web.url, MODERN, headers={"Authorization": f"Bearer {TOKEN}"}, source=NEIGHBOUR) as visit:
+        with Visit(web.url, STATELESS_VERSION, headers={"Authorization": f"Bearer {TOKEN}"}, source=NEIGHBOUR) as visit:
             visit.call("zim_health")
-            before = len(children(web.process.pid))
+            before = len(child_pids(web.process.pid))
             yield web
             assert web.process.poll() is None, web.log
             assert not visit.call("zim_health").get("isError")
         assert httpx2.get(f"{web.root}/readyz").status_code == 200
-        assert becomes(True, lambda: len(children(web.process.pid)) <= before)
+        assert becomes(True, lambda: len(child_pids(web.process.pid)) <= before)
         assert not [line for line in web.lines if "Traceback" in line or " ERROR " in line], web.log
 
 
@@ -121,7 +121,7 @@ def neighbour_served(web: Web, within: float = 3.0, pause: float = 0.05) -> Iter
     is_over = threading.Event()
 
     def ask() -> None:
-        with Visit(web.url, MODERN, source=NEIGHBOUR) as visit:
+        with Visit(web.url, STATELESS_VERSION, source=NEIGHBOUR) as visit:
             while not (is_over.wait(pause) and took):
                 start = time.monotonic()
                 assert not visit.call("zim_health").get("isError")
@@ -454,7 +454,7 @@ def a_slow_body_for_nothing(web: Web) -> tuple[float, bytes]:
 
 
 def answers_that_nobody_takes(web: Web) -> tuple[float, bytes]:
-    params = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": _ENVELOPE}}).encode()
+    params = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": REQUEST_META}}).encode()
     told = b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n"
     asked = sized(params, told).replace(b"Connection: close\r\n", b"")
     start = time.monotonic()
@@ -560,7 +560,7 @@ def test_streams_that_nobody_reads_or_that_are_left_are_forgotten(web: Web, shel
             line = stack.enter_context(web.connection(f"127.0.1.{number}", receive=4096))
             line.sendall(stream_of(visit))
             deaf.append(line)
-        modern = Visit(web.url, MODERN, source="127.0.1.99")
+        modern = Visit(web.url, STATELESS_VERSION, source="127.0.1.99")
         for _ in range(10):
             line = stack.enter_context(web.connection("127.0.1.99", receive=4096))
             request = modern.request("subscriptions/listen", listen)
@@ -655,12 +655,12 @@ def test_sessions_whose_clients_leave_at_once_take_no_room(web: Web) -> None:
 
 
 def test_guessing_tokens_is_slowed_down_and_the_right_one_still_passes(guarded: Web) -> None:
-    with Visit(guarded.url, MODERN, source="127.0.4.1") as guesser:
+    with Visit(guarded.url, STATELESS_VERSION, source="127.0.4.1") as guesser:
         guessed = [
             guesser.post("tools/list", headers={"Authorization": f"Bearer secret-guess-{n:02}"}) for n in range(30)
         ]
         right = guesser.post("tools/list", headers={"Authorization": f"Bearer {TOKEN}"})
-    with Visit(guarded.url, MODERN, source="127.0.4.2") as other:
+    with Visit(guarded.url, STATELESS_VERSION, source="127.0.4.2") as other:
         elsewhere = other.post("tools/list", headers={"Authorization": "Bearer secret-guess-00"})
 
     assert Counter(response.status_code for response in guessed) == {401: 10, 429: 20}
@@ -701,7 +701,7 @@ def test_a_token_in_the_address_opens_nothing_and_is_not_written_down(guarded: W
     path = f"/mcp?{query.format(TOKEN)}".encode()
 
     assert statuses(guarded.raw(sized(path=path), source="127.0.5.99")) == [401]
-    with Visit(guarded.url, MODERN, headers={"Authorization": f"Bearer {TOKEN}"}) as visit:
+    with Visit(guarded.url, STATELESS_VERSION, headers={"Authorization": f"Bearer {TOKEN}"}) as visit:
         visit.call("zim_health")
     assert TOKEN not in guarded.log
 
@@ -721,7 +721,7 @@ def test_many_calls_of_one_client_are_limited_and_others_served(limited: Web) ->
 
 def calls(web: Web, source: str, forwarded: Callable[[int], str]) -> Counter[bool]:
     """Call a tool 40 times at once; count how many calls were too many."""
-    with Visit(web.url, MODERN, source=source) as visit:
+    with Visit(web.url, STATELESS_VERSION, source=source) as visit:
         results = [
             answer(
                 visit.post(
@@ -758,7 +758,7 @@ def test_a_client_cannot_write_into_the_log_or_the_answers(web: Web) -> None:
     told = f"X-Request-Id: {mark}\r\nX-Forwarded-For: {mark}\r\nUser-Agent: {mark}\r\nReferer: {mark}\r\n"
 
     answered = web.raw(sized(extra=told.encode()), source=ATTACKER)
-    with Visit(web.url, MODERN) as visit:
+    with Visit(web.url, STATELESS_VERSION) as visit:
         visit.post("tools/call", {"name": f"{mark}\nWARNING forged", "arguments": {}}, headers={"Mcp-Name": ""})
         visit.post("x\r\nforged", {}, headers={"Mcp-Method": ""})
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from support.http_server import Visit, Web, answer, text_of
-from support.stdio_server import MODERN, REVISIONS
+from support.stdio_server import PROTOCOL_VERSIONS, STATELESS_VERSION
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def web(town_zim: Path) -> Iterator[Web]:
         yield web
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("revision", PROTOCOL_VERSIONS)
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_every_revision_is_served_with_and_without_a_slash(web: Web, revision: str, slash: str) -> None:
     with Visit(web.url + slash, revision) as visit:
@@ -30,7 +30,7 @@ def test_every_revision_is_served_with_and_without_a_slash(web: Web, revision: s
 
 
 def test_a_request_has_a_name_that_the_log_has_too(web: Web) -> None:
-    with Visit(web.url, MODERN) as visit:
+    with Visit(web.url, STATELESS_VERSION) as visit:
         response = visit.post(
             "tools/call", {"name": "zim_health", "arguments": {"zim_file_path": "towns_en_all_2026-01"}}
         )
@@ -57,7 +57,7 @@ def test_who_comes_to_the_wrong_place_is_sent_to_the_right_one(web: Web) -> None
 
 
 def test_prometheus_reads_calls_by_tool_and_outcome(web: Web) -> None:
-    with Visit(web.url, MODERN) as visit:
+    with Visit(web.url, STATELESS_VERSION) as visit:
         visit.call("zim_get", entry_path="no such page anywhere")
         visit.post("tools/call", {"name": "made_up", "arguments": {}})
         visit.post("made/up")
@@ -71,7 +71,7 @@ def test_prometheus_reads_calls_by_tool_and_outcome(web: Web) -> None:
 
 def test_a_client_that_goes_away_is_not_counted_as_a_failure(web: Web) -> None:
     counted = 'openzim_mcp_calls_total{method="subscriptions/listen",outcome="cancelled",tool=""} 1.0'
-    with Visit(web.url, MODERN) as visit:
+    with Visit(web.url, STATELESS_VERSION) as visit:
         wanted = visit.request("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
         stream = visit.http.send(wanted, stream=True)
         next(stream.iter_lines())
@@ -85,7 +85,7 @@ def test_a_client_that_goes_away_is_not_counted_as_a_failure(web: Web) -> None:
 
 def test_a_log_for_programs_has_one_object_a_line(town_zim: Path) -> None:
     with Web((town_zim,), {"LOGGING__FORMAT": "json"}) as web:
-        with Visit(web.url, MODERN) as visit:
+        with Visit(web.url, STATELESS_VERSION) as visit:
             visit.call("zim_query", query="the harbour of Ravenport")
         web.stop()
 
@@ -97,7 +97,7 @@ def test_a_log_for_programs_has_one_object_a_line(town_zim: Path) -> None:
 
 def test_what_was_asked_is_in_the_log_only_for_debugging(town_zim: Path) -> None:
     with Web((town_zim,), {"LOGGING__LEVEL": "DEBUG"}) as web:
-        with Visit(web.url, MODERN) as visit:
+        with Visit(web.url, STATELESS_VERSION) as visit:
             visit.call("zim_query", query="the harbour of Ravenport")
         web.stop()
 
@@ -109,7 +109,7 @@ def test_each_client_has_its_own_rate_limit(town_zim: Path) -> None:
     with Web((town_zim,), limit) as web:
         allowed = {}
         for source in ("127.0.0.1", "127.0.0.2"):
-            with Visit(web.url, MODERN, source=source) as visit:
+            with Visit(web.url, STATELESS_VERSION, source=source) as visit:
                 results = [visit.call("zim_query", query="list archives") for _ in range(5)]
                 allowed[source] = sum(not result.get("isError") for result in results)
 

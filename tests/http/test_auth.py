@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from support.http_server import TOKEN, Visit, Web, text_of
-from support.stdio_server import MODERN, PROTOCOL
+from support.stdio_server import DEFAULT_VERSION, STATELESS_VERSION
 
 OTHER = "another-token-of-length"
 
@@ -30,7 +30,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-@pytest.mark.parametrize("revision", [PROTOCOL, MODERN])
+@pytest.mark.parametrize("revision", [DEFAULT_VERSION, STATELESS_VERSION])
 def test_who_shows_a_token_is_served(web: Web, revision: str) -> None:
     with Visit(web.url, revision, headers=bearer(TOKEN)) as visit:
         assert "towns" in text_of(visit.call("zim_query", query="list archives"))

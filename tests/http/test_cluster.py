@@ -23,7 +23,7 @@ from support.event_stream import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening,
 from support.http_server import Visit, Web, answer
 from support.nginx import NGINX, NGINX_CONFIG, adapted, is_listening
 from support.redis_server import Store, free_port
-from support.stdio_server import HANDSHAKE_REVISIONS, MODERN
+from support.stdio_server import INITIALIZE_VERSIONS, STATELESS_VERSION
 
 TOWN = "zim://towns"
 QUICK = {"WATCH_INTERVAL_SECONDS": "1", "TRUSTED_PROXIES": "127.0.0.1"}
@@ -82,7 +82,7 @@ class Cluster:
         write_zim(self.shelf.parent / "new", page, metadata={"Title": title}).replace(self.shelf / f"{name}.zim")
 
     @contextlib.contextmanager
-    def visit_at(self, name: str, revision: str = HANDSHAKE_REVISIONS[-1]) -> Iterator[Visit]:
+    def visit_at(self, name: str, revision: str = INITIALIZE_VERSIONS[-1]) -> Iterator[Visit]:
         """A client that came through the proxy and has its session at a replica."""
         for _ in range(20):
             with Visit(self.url, revision) as visit:
@@ -125,7 +125,7 @@ def calls_at(replica: Web) -> float:
 def test_calls_of_2026_07_28_go_to_whichever_replica_has_time(two: Cluster) -> None:
     before = [calls_at(replica) for replica in (two.a, two.b)]
     for _ in range(6):
-        with Visit(two.url, MODERN, source="127.0.0.2") as visit:
+        with Visit(two.url, STATELESS_VERSION, source="127.0.0.2") as visit:
             assert "Ravenport" in asks(visit)
 
     after = [calls_at(replica) for replica in (two.a, two.b)]
@@ -133,7 +133,7 @@ def test_calls_of_2026_07_28_go_to_whichever_replica_has_time(two: Cluster) -> N
     assert all(now > then for now, then in zip(after, before, strict=True))
 
 
-@pytest.mark.parametrize("revision", HANDSHAKE_REVISIONS)
+@pytest.mark.parametrize("revision", INITIALIZE_VERSIONS)
 def test_a_session_stays_where_it_began(two: Cluster, revision: str) -> None:
     for number in range(4):
         with Visit(two.url, revision, source=f"127.0.1.{number + 1}") as visit:
@@ -145,15 +145,15 @@ def test_a_session_stays_where_it_began(two: Cluster, revision: str) -> None:
             assert visit.post("tools/list").status_code == 404
 
 
-@pytest.mark.parametrize("revision", [HANDSHAKE_REVISIONS[-1], MODERN])
+@pytest.mark.parametrize("revision", [INITIALIZE_VERSIONS[-1], STATELESS_VERSION])
 def test_subscribers_of_both_replicas_hear_of_a_change(two: Cluster, revision: str) -> None:
     with contextlib.ExitStack() as stack:
-        if revision == MODERN:
-            visits = [stack.enter_context(Visit(two.url, MODERN)) for _ in range(4)]
+        if revision == STATELESS_VERSION:
+            visits = [stack.enter_context(Visit(two.url, STATELESS_VERSION)) for _ in range(4)]
         else:
             visits = [stack.enter_context(two.visit_at(name)) for name in "ab"]
         ears = [stack.enter_context(listening(visit, TOWN)) for visit in visits]
-        assert all(ear.hear(ACKNOWLEDGED) for ear in ears if revision == MODERN)
+        assert all(ear.hear(ACKNOWLEDGED) for ear in ears if revision == STATELESS_VERSION)
         settle()
         two.put(f"For {revision}")
 
@@ -164,7 +164,7 @@ def test_subscribers_of_both_replicas_hear_of_a_change(two: Cluster, revision: s
 
 def taken(url: str, **client: Any) -> int:
     """How many calls a client can make until the rate limit says no."""
-    with Visit(url, MODERN, **client) as visit:
+    with Visit(url, STATELESS_VERSION, **client) as visit:
         for number in range(200):
             result = visit.call("zim_query", query=f"Ravenport {number % 3}")
             if result.get("isError"):
@@ -210,7 +210,10 @@ class Caller(threading.Thread):
 
     def run(self) -> None:
         while not self.may_end.is_set():
-            with Visit(self._url, MODERN, source=self._source) as visit, contextlib.suppress(httpx2.TransportError):
+            with (
+                Visit(self._url, STATELESS_VERSION, source=self._source) as visit,
+                contextlib.suppress(httpx2.TransportError),
+            ):
                 self.outcomes.append(False)
                 response = visit.post("tools/list")
                 self.outcomes[-1] = response.status_code == 200
@@ -254,7 +257,7 @@ def test_when_a_replica_dies_no_call_is_lost_but_those_it_had(widow: Cluster) ->
     with contextlib.ExitStack() as stack:
         at_a, at_b = (stack.enter_context(widow.visit_at(name)) for name in "ab")
         heard_a, heard_b = (stack.enter_context(listening(visit, TOWN)) for visit in (at_a, at_b))
-        modern = stack.enter_context(Visit(widow.url, MODERN))
+        modern = stack.enter_context(Visit(widow.url, STATELESS_VERSION))
         ears = [stack.enter_context(listening(modern, TOWN)) for _ in range(4)]
         assert all(ear.hear(ACKNOWLEDGED) for ear in ears)
         callers = [Caller(widow.url, f"127.0.2.{number}") for number in (1, 2)]

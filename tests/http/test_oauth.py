@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from support.http_server import TOKEN, Visit, Web, text_of
-from support.stdio_server import MODERN
+from support.stdio_server import STATELESS_VERSION
 
 ISSUER = "https://login.example"
 RESOURCE = "https://zim.example/mcp"
@@ -50,7 +50,7 @@ def bearer(value: str) -> dict[str, str]:
 
 
 def test_an_access_token_that_was_made_for_this_server_opens_it(web: Web) -> None:
-    with Visit(web.url, MODERN, headers=bearer(token())) as visit:
+    with Visit(web.url, STATELESS_VERSION, headers=bearer(token())) as visit:
         assert "towns" in text_of(visit.call("zim_query", query="list archives"))
 
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from support.http_server import TOKEN, Visit, Web
-from support.stdio_server import COMMAND, MODERN, children, environment, is_alive
+from support.stdio_server import COMMAND, STATELESS_VERSION, child_pids, is_alive, server_environment
 
 
 def refused(**settings: str) -> str:
@@ -19,7 +19,7 @@ def refused(**settings: str) -> str:
         COMMAND,
         capture_output=True,
         text=True,
-        env=environment({"TRANSPORT": "http", **settings}),
+        env=server_environment({"TRANSPORT": "http", **settings}),
         timeout=30,
         check=False,
     )
@@ -59,9 +59,9 @@ def test_a_short_token_is_refused() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_end_answers_calls_ends_streams_and_leaves_no_process(town_zim: Path, number: int) -> None:
-    with Web((town_zim,)) as web, Visit(web.url) as visit, Visit(web.url, MODERN) as modern:
+    with Web((town_zim,)) as web, Visit(web.url) as visit, Visit(web.url, STATELESS_VERSION) as modern:
         assert visit.session
-        workers = children(web.process.pid)
+        workers = child_pids(web.process.pid)
         streams: list[int] = []
 
         def listen(request: httpx2.Request) -> None:

@@ -20,7 +20,7 @@ from openzim_mcp.http.supervisor import CANNOT_START, Processes
 from support.archives import write_zim
 from support.event_stream import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening, settle, stream
 from support.http_server import Visit, Web, answer
-from support.stdio_server import HANDSHAKE_REVISIONS, MODERN, children, environment, is_alive
+from support.stdio_server import INITIALIZE_VERSIONS, STATELESS_VERSION, child_pids, is_alive, server_environment
 
 TWO = {"PROCESSES": "2", "WATCH_INTERVAL_SECONDS": "1"}
 TOWN = "zim://towns"
@@ -50,7 +50,7 @@ def put(folder: Path, title: str) -> None:
 def servers(web: Web) -> list[int]:
     """The processes that serve, which have processes of their own that read archives."""
     for _ in range(200):
-        found = [pid for pid in children(web.process.pid) if children(pid)]
+        found = [pid for pid in child_pids(web.process.pid) if child_pids(pid)]
         if len(found) == 2:
             return found
         time.sleep(0.05)
@@ -59,10 +59,10 @@ def servers(web: Web) -> list[int]:
 
 def family(web: Web) -> list[int]:
     """All processes below the first one."""
-    return [pid for child in children(web.process.pid) for pid in (child, *children(child))]
+    return [pid for child in child_pids(web.process.pid) for pid in (child, *child_pids(child))]
 
 
-def asks(web: Web, revision: str = MODERN) -> str:
+def asks(web: Web, revision: str = STATELESS_VERSION) -> str:
     """Ask over a new connection."""
     with Visit(web.url, revision) as visit:
         return str(visit.call("zim_query", query="Ravenport")["content"][0]["text"])
@@ -89,7 +89,7 @@ def test_each_process_serves(pair: Web) -> None:
             assert "Ravenport" in asks(pair)
 
 
-@pytest.mark.parametrize("revision", HANDSHAKE_REVISIONS)
+@pytest.mark.parametrize("revision", INITIALIZE_VERSIONS)
 def test_a_handshake_client_needs_no_affinity(pair: Web, revision: str) -> None:
     first, second = servers(pair)
     with Visit(pair.url, revision) as visit, stopped(first):
@@ -114,7 +114,7 @@ def test_handshake_clients_are_promised_no_notifications_and_get_no_stream(pair:
 
 
 def test_streams_of_both_processes_hear_of_a_change_and_are_counted_together(pair: Web, shelf: Path) -> None:
-    with Visit(pair.url, MODERN) as visit, contextlib.ExitStack() as ears:
+    with Visit(pair.url, STATELESS_VERSION) as visit, contextlib.ExitStack() as ears:
         told = answer(visit.post("server/discover"))["result"]["capabilities"]["resources"]
         listeners = []
         for pid in servers(pair):
@@ -153,9 +153,9 @@ def test_metrics_are_the_sum_of_all_processes(pair: Web) -> None:
 
 
 def test_a_process_that_is_killed_is_replaced_and_no_later_call_is_lost(town_zim: Path) -> None:
-    with Web((town_zim,), TWO) as web, Visit(web.url, MODERN) as visit:
+    with Web((town_zim,), TWO) as web, Visit(web.url, STATELESS_VERSION) as visit:
         first, second = servers(web)
-        readers = children(first)
+        readers = child_pids(first)
         with stopped(second), listening(visit, TOWN) as ear:
             assert ear.hear(ACKNOWLEDGED)
             os.kill(first, signal.SIGKILL)
@@ -176,7 +176,7 @@ def test_a_process_that_is_killed_is_replaced_and_no_later_call_is_lost(town_zim
 
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
 def test_the_end_leaves_no_process(town_zim: Path, ending: int, code: int) -> None:
-    with Web((town_zim,), TWO) as web, Visit(web.url, MODERN) as visit, listening(visit, TOWN) as ear:
+    with Web((town_zim,), TWO) as web, Visit(web.url, STATELESS_VERSION) as visit, listening(visit, TOWN) as ear:
         assert ear.hear(ACKNOWLEDGED)
         servers(web)
         processes = family(web)
@@ -253,7 +253,7 @@ def test_without_a_place_for_its_numbers_the_start_says_what_to_give(tmp_path: P
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        env=environment({"PORT": "0"}),
+        env=server_environment({"PORT": "0"}),
         cwd=tmp_path,
         timeout=30,
         check=False,

@@ -14,9 +14,9 @@ from openzim_mcp.library.verdicts import Verdicts
 from openzim_mcp.pool.jobs import Verifier
 from support.archives import archive_file
 from support.command_line import on_terminal, run
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 
 
 def test_a_verdict_is_recalled_by_another_process_until_the_file_changes(tmp_path: Path, town_zim: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_file_whose_parts_do_not_fit_is_not_sound(zims: Path, name: str) -> No
     assert run("verify", zims / f"zim-testing-suite/nons/invalid.{name}.zim").code == Exit.NO
 
 
-def test_a_server_that_runs_knows_what_the_command_found(open_server: Open, zims: Path) -> None:
+def test_a_server_that_runs_knows_what_the_command_found(open_server: OpenServer, zims: Path) -> None:
     damaged = zims / "damaged/bad_checksum.zim"
     server = open_server(damaged)
     before = server.call("zim_metadata")["verification"]

@@ -19,7 +19,7 @@ from openzim_mcp.token_bucket import TokenBucket
 from openzim_mcp.worker.archive import browse, health, metadata
 from openzim_mcp.zimfile import ArchiveFile
 from support.archives import archive_file
-from support.stdio_server import children, is_alive
+from support.stdio_server import child_pids, is_alive
 
 pytestmark = [
     pytest.mark.anyio,
@@ -49,7 +49,7 @@ def victim(town_zim: Path, tmp_path: Path) -> Path:
 async def meanwhile(call: Callable[[], Awaitable[Any]], act: Callable[[list[int]], None]) -> list[Any]:
     """Start a call on a worker that is stopped, act on the worker while it is in the call, and return what came."""
     results: list[Any] = []
-    pids = children(os.getpid())
+    pids = child_pids(os.getpid())
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
 
@@ -119,7 +119,7 @@ async def test_a_worker_killed_while_idle_is_replaced_unnoticed(sound: ArchiveFi
     pool = engine()
     async with pool.running():
         await title(pool, sound)
-        for pid in children(os.getpid()):
+        for pid in child_pids(os.getpid()):
             os.kill(pid, signal.SIGKILL)
 
         assert await title(pool, sound) == "Test"
@@ -222,7 +222,7 @@ async def test_sixty_four_calls_at_once_are_all_answered(sound: ArchiveFile) -> 
                 tasks.start_soon(one)
 
         assert titles == ["Test"] * 64
-        assert len(children(os.getpid())) == 2
+        assert len(child_pids(os.getpid())) == 2
 
 
 async def test_the_first_call_waits_for_the_worker_that_is_starting(sound: ArchiveFile) -> None:
@@ -230,14 +230,14 @@ async def test_the_first_call_waits_for_the_worker_that_is_starting(sound: Archi
     async with pool.running():
         await title(pool, sound)
 
-        assert len(children(os.getpid())) == 1
+        assert len(child_pids(os.getpid())) == 1
 
 
 async def test_a_cancelled_call_stops_its_worker(sound: ArchiveFile) -> None:
     pool = engine()
     async with pool.running():
         await title(pool, sound)
-        (pid,) = children(os.getpid())
+        (pid,) = child_pids(os.getpid())
         os.kill(pid, signal.SIGSTOP)
         with anyio.move_on_after(0.2) as scope:
             await title(pool, sound)
@@ -251,11 +251,11 @@ async def test_no_process_is_left_behind(sound: ArchiveFile) -> None:
     pool = engine(workers=2)
     async with pool.running():
         await title(pool, sound)
-        pids = children(os.getpid())
+        pids = child_pids(os.getpid())
         assert pids
 
     assert not any(is_alive(pid) for pid in pids)
-    assert children(os.getpid()) == []
+    assert child_pids(os.getpid()) == []
 
 
 async def test_restarts_are_bounded(sound: ArchiveFile) -> None:
@@ -264,13 +264,13 @@ async def test_restarts_are_bounded(sound: ArchiveFile) -> None:
     async with pool.running():
         for _ in range(2):
             assert await title(pool, sound) == "Test"
-            for pid in children(os.getpid()):
+            for pid in child_pids(os.getpid()):
                 os.kill(pid, signal.SIGKILL)
         with anyio.move_on_after(1) as scope:
             await title(pool, sound)
 
         assert scope.cancelled_caught
-        assert children(os.getpid()) == []
+        assert child_pids(os.getpid()) == []
 
 
 async def test_a_worker_that_cannot_start_is_an_error_and_not_a_loop(
@@ -296,6 +296,6 @@ async def test_the_worker_gets_no_secret(sound: ArchiveFile, monkeypatch: pytest
     pool = engine()
     async with pool.running():
         await title(pool, sound)
-        (pid,) = children(os.getpid())
+        (pid,) = child_pids(os.getpid())
 
         assert b"a-secret" not in Path(f"/proc/{pid}/environ").read_bytes()

@@ -16,18 +16,18 @@ from openzim_mcp.protocol.completions import _SOURCES
 from openzim_mcp.protocol.prompts import PROMPTS
 from openzim_mcp.protocol.resources import TEMPLATES
 from support.archives import write_zim
-from support.stdio_server import REVISIONS, Wire, environment
+from support.stdio_server import PROTOCOL_VERSIONS, StdioServer, server_environment
 
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 ENTRY = "zim://{name}/entry/{path}"
 
 
-def complete(wire: Wire, about: str, argument: str, value: str, **known: str) -> dict[str, Any]:
+def complete(server: StdioServer, about: str, argument: str, value: str, **known: str) -> dict[str, Any]:
     ref = {"type": "ref/resource", "uri": about} if "://" in about else {"type": "ref/prompt", "name": about}
     params: dict[str, Any] = {"ref": ref, "argument": {"name": argument, "value": value}}
     if known:
         params["context"] = {"arguments": known}
-    return dict(wire.request("completion/complete", params)["completion"])
+    return dict(server.request("completion/complete", params)["completion"])
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory, isles_zim: Path, zims: Path)
 
 
 @pytest.fixture(scope="module")
-def server(shelf: Path) -> Iterator[Wire]:
-    with Wire(shelf) as wire:
-        yield wire
+def server(shelf: Path) -> Iterator[StdioServer]:
+    with StdioServer(shelf) as server:
+        yield server
 
 
 def test_every_argument_of_every_prompt_and_template_can_be_completed() -> None:
@@ -66,13 +66,13 @@ def test_every_argument_of_every_prompt_and_template_can_be_completed() -> None:
     ],
 )
 @pytest.mark.parametrize("prompt", ["explore", "summarize"])
-def test_archive_names_that_begin_so_come_first(server: Wire, prompt: str, value: str, names: list[str]) -> None:
+def test_archive_names_that_begin_so_come_first(server: StdioServer, prompt: str, value: str, names: list[str]) -> None:
     found = complete(server, prompt, "zim_file_path", value)
 
     assert found == {"values": names, "total": len(names), "hasMore": False}
 
 
-def test_the_archive_named_like_the_list_is_offered_by_its_file_name_in_an_address(server: Wire) -> None:
+def test_the_archive_named_like_the_list_is_offered_by_its_file_name_in_an_address(server: StdioServer) -> None:
     assert complete(server, "zim://{name}", "name", "fil")["values"] == ["files.zim"]
 
 
@@ -90,7 +90,7 @@ def test_the_archive_named_like_the_list_is_offered_by_its_file_name_in_an_addre
     ],
 )
 def test_entry_paths_are_completed_within_the_archive_already_chosen(
-    server: Wire, value: str, paths: list[str]
+    server: StdioServer, value: str, paths: list[str]
 ) -> None:
     found = complete(server, ENTRY, "path", value, name="isles")
 
@@ -98,14 +98,14 @@ def test_entry_paths_are_completed_within_the_archive_already_chosen(
     assert complete(server, "summarize", "entry_path", value, zim_file_path="isles")["values"] == paths
 
 
-def test_a_prompt_about_articles_offers_only_pages(server: Wire) -> None:
+def test_a_prompt_about_articles_offers_only_pages(server: StdioServer) -> None:
     files = complete(server, ENTRY, "path", "not", name="isles")["values"]
     articles = complete(server, "summarize", "entry_path", "not", zim_file_path="isles")["values"]
 
     assert (files, articles) == (["notes.txt"], [])
 
 
-def test_at_most_a_hundred_are_offered_and_the_rest_counted(server: Wire) -> None:
+def test_at_most_a_hundred_are_offered_and_the_rest_counted(server: StdioServer) -> None:
     found = complete(server, ENTRY, "path", "Pag", name="many_isles")
     pages = complete(server, "summarize", "entry_path", "Pag", zim_file_path="many_isles")
 
@@ -114,7 +114,7 @@ def test_at_most_a_hundred_are_offered_and_the_rest_counted(server: Wire) -> Non
     assert pages["values"][0] == "Page_000"
 
 
-def test_an_old_archive_is_completed_with_and_without_its_namespace(server: Wire) -> None:
+def test_an_old_archive_is_completed_with_and_without_its_namespace(server: StdioServer) -> None:
     first = complete(server, ENTRY, "path", "", name="wikibooks_old")["values"][0]
 
     assert first.startswith("A/")
@@ -123,37 +123,39 @@ def test_an_old_archive_is_completed_with_and_without_its_namespace(server: Wire
 
 
 @pytest.mark.parametrize("known", [{}, {"name": "nope"}, {"name": "isles_broken"}, {"name": "../x"}])
-def test_without_a_readable_archive_there_is_nothing_to_offer(server: Wire, known: dict[str, str]) -> None:
+def test_without_a_readable_archive_there_is_nothing_to_offer(server: StdioServer, known: dict[str, str]) -> None:
     assert complete(server, ENTRY, "path", "Raven", **known) == {"values": [], "total": 0, "hasMore": False}
 
 
-def test_the_only_archive_need_not_be_chosen(open_server: Open, isles_zim: Path) -> None:
-    wire = open_server(isles_zim)
+def test_the_only_archive_need_not_be_chosen(open_server: OpenServer, isles_zim: Path) -> None:
+    server = open_server(isles_zim)
 
-    assert complete(wire, ENTRY, "path", "Raven")["values"] == ["Ravenport"]
+    assert complete(server, ENTRY, "path", "Raven")["values"] == ["Ravenport"]
 
 
 @pytest.mark.parametrize(
     ("about", "argument"), [("nope", "topic"), ("research", "nope"), ("zim://files", "name"), ("zim://{name}", "path")]
 )
-def test_what_has_no_such_argument_is_refused(server: Wire, about: str, argument: str) -> None:
+def test_what_has_no_such_argument_is_refused(server: StdioServer, about: str, argument: str) -> None:
     ref = {"type": "ref/resource", "uri": about} if "://" in about else {"type": "ref/prompt", "name": about}
 
-    error = server.refused("completion/complete", {"ref": ref, "argument": {"name": argument, "value": ""}})
+    error = server.request_error("completion/complete", {"ref": ref, "argument": {"name": argument, "value": ""}})
 
     assert error["code"] == -32602
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("revision", PROTOCOL_VERSIONS)
 def test_every_revision_completes(shelf: Path, revision: str) -> None:
-    with Wire(shelf).speaking(revision) as wire:
-        assert complete(wire, "explore", "zim_file_path", "isl")["values"] == ["isles", "many_isles"]
+    with StdioServer(shelf).with_version(revision) as server:
+        assert complete(server, "explore", "zim_file_path", "isl")["values"] == ["isles", "many_isles"]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_the_sdk_client_of_both_eras_completes(shelf: Path, era: str) -> None:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "openzim_mcp", str(shelf)], env=environment({}))
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "openzim_mcp", str(shelf)], env=server_environment({})
+    )
     async with Client(server, mode=era) as client:
         found = await client.complete(
             PromptReference(name="summarize"),

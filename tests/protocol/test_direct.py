@@ -10,7 +10,7 @@ from openzim_mcp import config, errors
 from openzim_mcp.app.app import Backend, Markdown
 from openzim_mcp.library.scan import Library
 from openzim_mcp.protocol import direct
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,7 @@ CALLS = [
 
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
 async def test_a_tool_says_the_same_as_over_the_wire(
-    open_server: Callable[..., Wire], isles_zim: Path, tool: str, arguments: dict[str, Any]
+    open_server: Callable[..., StdioServer], isles_zim: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
     served = open_server(isles_zim).request("tools/call", {"name": tool, "arguments": arguments})
     async with Backend.running(config.load(), Library([isles_zim]), 1) as backend:

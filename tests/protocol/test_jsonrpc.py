@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support.stdio_server import COMMAND, MODERN, REVISIONS, Wire, environment
+from support.stdio_server import COMMAND, PROTOCOL_VERSIONS, STATELESS_VERSION, StdioServer, server_environment
 
 CLIENT = {"name": "test", "version": "1"}
 
@@ -33,7 +33,7 @@ def run(zim: Path, raw: bytes, *arguments: str) -> list[Any]:
         [*COMMAND, *arguments, str(zim)],
         input=raw,
         capture_output=True,
-        env=environment({}),
+        env=server_environment({}),
         check=True,
         timeout=60,
     )
@@ -66,15 +66,17 @@ NONSENSE: list[tuple[bytes, int, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def server(town_zim: Path) -> Iterator[Wire]:
-    with Wire(town_zim) as wire:
-        yield wire
+def server(town_zim: Path) -> Iterator[StdioServer]:
+    with StdioServer(town_zim) as server:
+        yield server
 
 
 @pytest.mark.parametrize(("line", "code", "number"), NONSENSE)
-def test_what_is_no_message_gets_the_error_of_json_rpc(server: Wire, line: bytes, code: int, number: Any) -> None:
+def test_what_is_no_message_gets_the_error_of_json_rpc(
+    server: StdioServer, line: bytes, code: int, number: Any
+) -> None:
     server.write(line + b"\n")
-    answer = server.line()
+    answer = server.read_message()
 
     assert (answer["error"]["code"], answer["id"]) == (code, number)
     assert server.request("ping") == {}
@@ -89,13 +91,13 @@ def test_nonsense_before_the_handshake_gets_its_errors_too(town_zim: Path) -> No
     assert answers[-1]["id"] == 99
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("revision", PROTOCOL_VERSIONS)
 def test_calls_under_way_at_the_end_of_input_are_answered(town_zim: Path, revision: str) -> None:
     calls = [ask(n, "tools/call", name="zim_browse", arguments={"namespace": "C"}) for n in range(1, 9)]
-    if revision == MODERN:
+    if revision == STATELESS_VERSION:
         meta = "io.modelcontextprotocol/"
         envelope = {
-            f"{meta}protocolVersion": MODERN,
+            f"{meta}protocolVersion": STATELESS_VERSION,
             f"{meta}clientInfo": CLIENT,
             f"{meta}clientCapabilities": {},
         }
@@ -123,38 +125,38 @@ def test_blank_lines_and_carriage_returns_are_nothing(town_zim: Path) -> None:
 
 
 def test_a_call_that_never_ends_does_not_keep_the_server(town_zim: Path) -> None:
-    wire = Wire("--mode", "advanced", town_zim, WORKER__DEADLINE_SECONDS="2")
-    wire.__enter__()
-    wire.call("zim_metadata")
-    for pid in wire.workers:
+    server = StdioServer("--mode", "advanced", town_zim, WORKER__DEADLINE_SECONDS="2")
+    server.__enter__()
+    server.call("zim_metadata")
+    for pid in server.worker_pids:
         os.kill(pid, signal.SIGSTOP)
-    number = wire.start_call("zim_browse", namespace="C")
+    number = server.start_call("zim_browse", namespace="C")
     started = time.monotonic()
 
-    assert wire.process.stdin is not None
-    wire.process.stdin.close()
-    answer = wire.line()
+    assert server.process.stdin is not None
+    server.process.stdin.close()
+    answer = server.read_message()
 
     assert answer["id"] == number
-    assert wire.process.wait(10) == 0
+    assert server.process.wait(10) == 0
     assert time.monotonic() - started < 8
-    wire.close()
+    server.close()
 
 
 def test_a_stream_that_never_ends_does_not_keep_the_server(town_zim: Path) -> None:
-    wire = Wire(town_zim)
-    wire.introduce(MODERN)
-    wire.start("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
-    assert wire.hear("notifications/subscriptions/acknowledged")
+    server = StdioServer(town_zim)
+    server.connect(STATELESS_VERSION)
+    server.send_request("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
+    assert server.wait_for_notification("notifications/subscriptions/acknowledged")
     started = time.monotonic()
 
-    assert wire.close() == 0
+    assert server.close() == 0
     assert time.monotonic() - started < 5
 
 
 def test_a_batch_is_answered_as_one_in_the_revision_that_has_them(town_zim: Path) -> None:
-    with Wire("--mode", "advanced", town_zim).speaking("2025-03-26") as wire:
-        wire.send(
+    with StdioServer("--mode", "advanced", town_zim).with_version("2025-03-26") as server:
+        server.send(
             [
                 ask(101, "ping"),
                 {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
@@ -163,12 +165,12 @@ def test_a_batch_is_answered_as_one_in_the_revision_that_has_them(town_zim: Path
                 ask(103, "nonsense"),
             ]
         )
-        answers = wire.line()
-        wire.send([{"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}])
-        wire.send([])
-        empty = wire.line()
-        wire.send([1, 2])
-        nonsense = wire.line()
+        answers = server.read_message()
+        server.send([{"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}])
+        server.send([])
+        empty = server.read_message()
+        server.send([1, 2])
+        nonsense = server.read_message()
 
     by_number = {answer["id"]: answer for answer in answers}
     assert set(by_number) == {101, 102, 103, None}

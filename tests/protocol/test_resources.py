@@ -15,18 +15,24 @@ from mcp import Client, StdioServerParameters
 
 from openzim_mcp import cursors
 from support.archives import write_zim
-from support.stdio_server import HANDSHAKE_REVISIONS, MODERN, REVISIONS, Wire, environment
+from support.stdio_server import (
+    INITIALIZE_VERSIONS,
+    PROTOCOL_VERSIONS,
+    STATELESS_VERSION,
+    StdioServer,
+    server_environment,
+)
 
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(100)
 
 
-def read(server: Wire, uri: str) -> dict[str, Any]:
+def read(server: StdioServer, uri: str) -> dict[str, Any]:
     (content,) = server.request("resources/read", {"uri": uri})["contents"]
     return dict(content)
 
 
-def read_json(server: Wire, uri: str) -> Any:
+def read_json(server: StdioServer, uri: str) -> Any:
     content = read(server, uri)
     assert content["mimeType"] == "application/json"
     return json.loads(content["text"])
@@ -57,12 +63,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory, zims: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(shelf: Path) -> Iterator[Wire]:
-    with Wire(shelf) as wire:
-        yield wire
+def server(shelf: Path) -> Iterator[StdioServer]:
+    with StdioServer(shelf) as server:
+        yield server
 
 
-def test_the_list_has_the_archives_then_each_that_can_be_read(server: Wire) -> None:
+def test_the_list_has_the_archives_then_each_that_can_be_read(server: StdioServer) -> None:
     listed = server.request("resources/list")
 
     assert [row["uri"] for row in listed["resources"]] == [
@@ -88,7 +94,7 @@ def test_the_list_has_the_archives_then_each_that_can_be_read(server: Wire) -> N
     assert modified.endswith("Z")
 
 
-def test_every_address_of_the_list_can_be_read(server: Wire) -> None:
+def test_every_address_of_the_list_can_be_read(server: StdioServer) -> None:
     listed = server.request("resources/list")["resources"]
 
     names = [read_json(server, row["uri"])["name"] for row in listed[1:]]
@@ -96,23 +102,25 @@ def test_every_address_of_the_list_can_be_read(server: Wire) -> None:
     assert names == [row["name"] for row in listed[1:]]
 
 
-def test_templates(server: Wire) -> None:
+def test_templates(server: StdioServer) -> None:
     templates = server.request("resources/templates/list")["resourceTemplates"]
 
     assert [row["uriTemplate"] for row in templates] == ["zim://{name}", "zim://{name}/entry/{path}"]
     assert all(row["title"] and row["description"] for row in templates)
 
 
-def test_a_long_list_comes_in_pages_that_hold_everything_once(open_server: Open, zims: Path, tmp_path: Path) -> None:
+def test_a_long_list_comes_in_pages_that_hold_everything_once(
+    open_server: OpenServer, zims: Path, tmp_path: Path
+) -> None:
     for number in range(205):
         shutil.copy(zims / "built/empty.zim", tmp_path / f"a{number:03}.zim")
-    wire = open_server(tmp_path)
+    server = open_server(tmp_path)
 
     uris: list[str] = []
     cursor: dict[str, str] = {}
     pages = 0
     while True:
-        page = wire.request("resources/list", cursor)
+        page = server.request("resources/list", cursor)
         uris += [row["uri"] for row in page["resources"]]
         pages += 1
         if pages == 1:
@@ -126,24 +134,24 @@ def test_a_long_list_comes_in_pages_that_hold_everything_once(open_server: Open,
 
 
 @pytest.mark.parametrize("cursor", ["nonsense", cursors.encode("zim_browse", "u", 1, {})])
-def test_a_foreign_cursor_is_refused(server: Wire, cursor: str) -> None:
-    error = server.refused("resources/list", {"cursor": cursor})
+def test_a_foreign_cursor_is_refused(server: StdioServer, cursor: str) -> None:
+    error = server.request_error("resources/list", {"cursor": cursor})
 
     assert error["code"] == -32602
     assert error["data"]["operation"] == "invalid_cursor"
 
 
-def test_files_has_the_rows_of_health(open_server: Open, shelf: Path) -> None:
-    wire = open_server(shelf)
+def test_files_has_the_rows_of_health(open_server: OpenServer, shelf: Path) -> None:
+    server = open_server(shelf)
 
-    rows = read_json(wire, "zim://files")
+    rows = read_json(server, "zim://files")
 
-    assert rows == wire.call("zim_health")["loaded_archives"]
+    assert rows == server.call("zim_health")["loaded_archives"]
     assert {row["name"]: row["status"] for row in rows}["not_a_zim.zim"] == "unusable"
     assert str(shelf) not in str(rows)
 
 
-def test_an_overview_tells_what_an_archive_is(server: Wire) -> None:
+def test_an_overview_tells_what_an_archive_is(server: StdioServer) -> None:
     overview = read_json(server, "zim://odd")
 
     assert overview["path"] == "...odd.zim"
@@ -154,7 +162,7 @@ def test_an_overview_tells_what_an_archive_is(server: Wire) -> None:
     assert not [name for name in overview if name.endswith("_error")]
 
 
-def test_a_part_that_cannot_be_read_says_so_and_leaves_the_others_alone(server: Wire) -> None:
+def test_a_part_that_cannot_be_read_says_so_and_leaves_the_others_alone(server: StdioServer) -> None:
     broken = read_json(server, "zim://not_a_zim")
     no_main_page = read_json(server, "zim://badmain")
 
@@ -166,10 +174,12 @@ def test_a_part_that_cannot_be_read_says_so_and_leaves_the_others_alone(server: 
     assert no_main_page["main_page_preview"] is None
 
 
-def test_a_main_page_that_is_too_large_to_unpack_is_one_error_among_good_parts(open_server: Open, zims: Path) -> None:
-    wire = open_server(zims / "damaged/decompression_bomb.zim")
+def test_a_main_page_that_is_too_large_to_unpack_is_one_error_among_good_parts(
+    open_server: OpenServer, zims: Path
+) -> None:
+    server = open_server(zims / "damaged/decompression_bomb.zim")
 
-    overview = read_json(wire, "zim://decompression_bomb")
+    overview = read_json(server, "zim://decompression_bomb")
 
     assert any(name.endswith("_error") for name in overview)
     assert overview["name"] == "decompression_bomb"
@@ -194,7 +204,7 @@ def test_a_main_page_that_is_too_large_to_unpack_is_one_error_among_good_parts(o
         ("C%2FMain", "<h1>Welcome</h1><p>The main page.</p>"),
     ],
 )
-def test_an_entry_is_found_however_its_path_is_escaped(server: Wire, path: str, text: str) -> None:
+def test_an_entry_is_found_however_its_path_is_escaped(server: StdioServer, path: str, text: str) -> None:
     uri = f"zim://odd/entry/{path}"
 
     content = read(server, uri)
@@ -202,7 +212,7 @@ def test_an_entry_is_found_however_its_path_is_escaped(server: Wire, path: str, 
     assert (content["uri"], content["mimeType"], content["text"]) == (uri, "text/html", text)
 
 
-def test_entries_have_their_own_type_as_text_or_bytes(server: Wire) -> None:
+def test_entries_have_their_own_type_as_text_or_bytes(server: StdioServer) -> None:
     text = read(server, "zim://odd/entry/notes.txt")
     picture = read(server, "zim://odd/entry/maps%2Fx.png")
 
@@ -213,7 +223,7 @@ def test_entries_have_their_own_type_as_text_or_bytes(server: Wire) -> None:
     }  # fmt: skip
 
 
-def test_an_old_archive_is_read_with_and_without_its_namespace(server: Wire) -> None:
+def test_an_old_archive_is_read_with_and_without_its_namespace(server: StdioServer) -> None:
     main = read_json(server, "zim://old")["main_page"]
 
     with_namespace = read(server, f"zim://old/entry/{main}")
@@ -223,21 +233,21 @@ def test_an_old_archive_is_read_with_and_without_its_namespace(server: Wire) -> 
     assert with_namespace["text"] == without["text"]
 
 
-def test_an_archive_named_like_the_list_is_reached_by_its_file_name(server: Wire) -> None:
+def test_an_archive_named_like_the_list_is_reached_by_its_file_name(server: StdioServer) -> None:
     assert isinstance(read_json(server, "zim://files"), list)
     assert read_json(server, "zim://files.zim")["metadata"]["Title"] == "Files"
     assert read(server, "zim://files/entry/Main")["text"] == "<p>An archive named files.</p>"
 
 
-def test_an_entry_over_ten_mebibytes_is_refused_with_its_size(server: Wire) -> None:
-    error = server.refused("resources/read", {"uri": "zim://odd/entry/big.png"})
+def test_an_entry_over_ten_mebibytes_is_refused_with_its_size(server: StdioServer) -> None:
+    error = server.request_error("resources/read", {"uri": "zim://odd/entry/big.png"})
 
     assert error["code"] == -32603
     assert error["message"] == "'big.png' has 10485761 bytes; at most 10485760 are sent."
     assert (error["data"]["size"], error["data"]["cap"]) == (10485761, 10485760)
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("revision", PROTOCOL_VERSIONS)
 def test_what_is_not_there_has_the_code_of_the_revision(shelf: Path, revision: str) -> None:
     uris = [
         "zim://nope",
@@ -251,49 +261,49 @@ def test_what_is_not_there_has_the_code_of_the_revision(shelf: Path, revision: s
         "nonsense",
         "zim://odd/other",
     ]
-    with Wire(shelf).speaking(revision) as wire:
-        found = [wire.refused("resources/read", {"uri": uri}) for uri in uris]
+    with StdioServer(shelf).with_version(revision) as server:
+        found = [server.request_error("resources/read", {"uri": uri}) for uri in uris]
 
-    assert {error["code"] for error in found} == {-32602 if revision == MODERN else -32002}
+    assert {error["code"] for error in found} == {-32602 if revision == STATELESS_VERSION else -32002}
     assert [error["data"]["uri"] for error in found] == uris
     assert str(shelf) not in str(found)
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("revision", PROTOCOL_VERSIONS)
 def test_every_revision_lists_and_reads(shelf: Path, revision: str) -> None:
-    with Wire(shelf).speaking(revision) as wire:
-        listed = wire.request("resources/list")
-        content = read(wire, "zim://odd/entry/Main")
-        broken = wire.request("resources/read", {"uri": "zim://files"})
+    with StdioServer(shelf).with_version(revision) as server:
+        listed = server.request("resources/list")
+        content = read(server, "zim://odd/entry/Main")
+        broken = server.request("resources/read", {"uri": "zim://files"})
 
     assert [row["name"] for row in listed["resources"]][:2] == ["files", "badmain"]
     assert content["text"].startswith("<h1>")
-    assert ("ttlMs" in listed) is ("ttlMs" in broken) is (revision == MODERN)
+    assert ("ttlMs" in listed) is ("ttlMs" in broken) is (revision == STATELESS_VERSION)
 
 
 def test_icons_come_from_the_archives_for_clients_that_can_show_them(shelf: Path) -> None:
     icons = {}
-    for revision in (HANDSHAKE_REVISIONS[0], HANDSHAKE_REVISIONS[-1], MODERN):
-        with Wire(shelf).speaking(revision) as wire:
-            rows = wire.request("resources/list")["resources"]
+    for revision in (INITIALIZE_VERSIONS[0], INITIALIZE_VERSIONS[-1], STATELESS_VERSION):
+        with StdioServer(shelf).with_version(revision) as server:
+            rows = server.request("resources/list")["resources"]
             icons[revision] = {row["name"]: row["icons"] for row in rows if "icons" in row}
 
     assert icons["2024-11-05"] == {}
-    assert icons["2025-11-25"] == icons[MODERN]
-    assert set(icons[MODERN]) == {"badmain", "old"}
-    (icon,) = icons[MODERN]["old"]
+    assert icons["2025-11-25"] == icons[STATELESS_VERSION]
+    assert set(icons[STATELESS_VERSION]) == {"badmain", "old"}
+    (icon,) = icons[STATELESS_VERSION]["old"]
     assert base64.b64decode(icon["src"].removeprefix("data:image/png;base64,")).startswith(b"\x89PNG")
     assert (icon["mimeType"], icon["sizes"]) == ("image/png", ["48x48"])
 
 
-def test_reading_is_charged_like_the_tools(open_server: Open, town_zim: Path) -> None:
+def test_reading_is_charged_like_the_tools(open_server: OpenServer, town_zim: Path) -> None:
     limits = {"RATE_LIMIT__ENABLED": "true", "RATE_LIMIT__BURST_SIZE": "2", "RATE_LIMIT__REQUESTS_PER_SECOND": "0.01"}
-    wire = open_server(town_zim, **limits)
+    server = open_server(town_zim, **limits)
 
-    read(wire, f"zim://{town_zim.stem}/entry/Ravenport")
-    wire.request("resources/list")
-    read(wire, f"zim://{town_zim.stem}")
-    error = wire.refused("resources/read", {"uri": f"zim://{town_zim.stem}"})
+    read(server, f"zim://{town_zim.stem}/entry/Ravenport")
+    server.request("resources/list")
+    read(server, f"zim://{town_zim.stem}")
+    error = server.request_error("resources/read", {"uri": f"zim://{town_zim.stem}"})
 
     assert (error["code"], error["data"]["operation"]) == (-32603, "rate_limited")
     assert error["data"]["retry_after"] > 50
@@ -302,7 +312,9 @@ def test_reading_is_charged_like_the_tools(open_server: Open, town_zim: Path) ->
 @pytest.mark.anyio
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_the_sdk_client_of_both_eras_reads_resources(shelf: Path, era: str) -> None:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "openzim_mcp", str(shelf)], env=environment({}))
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "openzim_mcp", str(shelf)], env=server_environment({})
+    )
     async with Client(server, mode=era) as client:
         listed = await client.list_resources()
         found = await client.read_resource("zim://odd/entry/A/slash")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.stdio_server import COMMAND, Wire, children, environment, is_alive
+from support.stdio_server import COMMAND, StdioServer, child_pids, is_alive, server_environment
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
 
@@ -25,23 +25,23 @@ def gone(pids: list[int], seconds: float = 10) -> bool:
 
 
 @pytest.fixture
-def served(town_zim: Path) -> Wire:
-    wire = Wire("--mode", "advanced", town_zim)
-    wire.__enter__()
-    wire.call("zim_metadata")
-    assert wire.workers
-    return wire
+def served(town_zim: Path) -> StdioServer:
+    server = StdioServer("--mode", "advanced", town_zim)
+    server.__enter__()
+    server.call("zim_metadata")
+    assert server.worker_pids
+    return server
 
 
-def start_endless_call(wire: Wire) -> None:
-    for pid in wire.workers:
+def start_endless_call(server: StdioServer) -> None:
+    for pid in server.worker_pids:
         os.kill(pid, signal.SIGSTOP)
-    wire.start_call("zim_browse", namespace="C")
+    server.start_call("zim_browse", namespace="C")
     time.sleep(0.2)
 
 
-def test_the_end_of_input_ends_everything(served: Wire) -> None:
-    workers = served.workers
+def test_the_end_of_input_ends_everything(served: StdioServer) -> None:
+    workers = served.worker_pids
 
     assert served.close() == 0
     assert gone(workers, seconds=0)
@@ -50,9 +50,9 @@ def test_the_end_of_input_ends_everything(served: Wire) -> None:
 @pytest.mark.parametrize(("asked", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 0)])
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_signal_ends_everything_while_the_client_is_silent(
-    served: Wire, asked: signal.Signals, code: int, *, busy: bool
+    served: StdioServer, asked: signal.Signals, code: int, *, busy: bool
 ) -> None:
-    workers = served.workers
+    workers = served.worker_pids
     if busy:
         start_endless_call(served)
 
@@ -66,8 +66,8 @@ def test_a_signal_ends_everything_while_the_client_is_silent(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a busy worker ends at its deadline")
 @pytest.mark.parametrize("busy", [False, True])
-def test_the_death_of_the_server_ends_its_workers(served: Wire, *, busy: bool) -> None:
-    workers = served.workers
+def test_the_death_of_the_server_ends_its_workers(served: StdioServer, *, busy: bool) -> None:
+    workers = served.worker_pids
     if busy:
         start_endless_call(served)
 
@@ -82,7 +82,7 @@ def test_nothing_but_the_protocol_reaches_the_client(town_zim: Path) -> None:
         [*COMMAND, str(town_zim)],
         input=b"",
         capture_output=True,
-        env=environment({"LOGGING__LEVEL": "DEBUG"}),
+        env=server_environment({"LOGGING__LEVEL": "DEBUG"}),
         check=False,
     )
 
@@ -90,18 +90,18 @@ def test_nothing_but_the_protocol_reaches_the_client(town_zim: Path) -> None:
 
 
 def test_requests_sent_before_the_server_is_ready_are_answered(town_zim: Path) -> None:
-    with Wire("--mode", "advanced", town_zim) as wire:
-        numbers = [wire.start_call("zim_browse", namespace="C", limit=n + 1) for n in range(5)]
+    with StdioServer("--mode", "advanced", town_zim) as server:
+        numbers = [server.start_call("zim_browse", namespace="C", limit=n + 1) for n in range(5)]
 
-        assert [len(wire.finish_call(number)["entries"]) for number in numbers] == [1, 2, 3, 4, 5]
+        assert [len(server.finish_call(number)["entries"]) for number in numbers] == [1, 2, 3, 4, 5]
 
 
 def test_a_file_full_of_nonsense_does_not_end_the_server(town_zim: Path) -> None:
-    with Wire("--mode", "advanced", town_zim) as wire:
-        wire.write(b"not json\n{}\n[]\n\xff\xfe\x00\n" + b"x" * 200_000 + b"\n")
+    with StdioServer("--mode", "advanced", town_zim) as server:
+        server.write(b"not json\n{}\n[]\n\xff\xfe\x00\n" + b"x" * 200_000 + b"\n")
 
-        assert wire.call("zim_metadata")["metadata"]["Title"] == "Test"
-        assert children(wire.process.pid)
+        assert server.call("zim_metadata")["metadata"]["Title"] == "Test"
+        assert child_pids(server.process.pid)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def deaf(town_zim: Path) -> Iterator[subprocess.Popen[bytes]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=environment({}),
+        env=server_environment({}),
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -146,11 +146,11 @@ def test_a_server_ends_when_nobody_can_read_it_any_more(deaf: subprocess.Popen[b
 
 
 def test_a_line_of_ten_megabytes_is_read_in_linear_time(town_zim: Path) -> None:
-    with Wire("--mode", "advanced", town_zim) as wire:
+    with StdioServer("--mode", "advanced", town_zim) as server:
         started = time.monotonic()
-        number = wire.start_call("zim_metadata", zim_file_path="x" * 10_000_000)
+        number = server.start_call("zim_metadata", zim_file_path="x" * 10_000_000)
 
-        assert wire.finish_call(number)["operation"] == "invalid_arguments"
+        assert server.finish_call(number)["operation"] == "invalid_arguments"
         assert time.monotonic() - started < 10
 
 

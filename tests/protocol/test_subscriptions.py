@@ -22,9 +22,9 @@ from mcp.shared.message import SessionMessage
 from openzim_mcp.library.changes import Changes
 from openzim_mcp.protocol.subscriptions import Subscriptions
 from support.archives import write_zim
-from support.stdio_server import HANDSHAKE_REVISIONS, MODERN, Wire, environment
+from support.stdio_server import INITIALIZE_VERSIONS, STATELESS_VERSION, StdioServer, server_environment
 
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 UPDATED = "notifications/resources/updated"
 LIST_CHANGED = "notifications/resources/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -44,84 +44,84 @@ def put(folder: Path, name: str, title: str) -> None:
     write_zim(folder.parent / "new", {"A": "x"}, metadata={"Title": title}).replace(folder / f"{name}.zim")
 
 
-def follow(wire: Wire, *uris: str) -> None:
+def follow(server: StdioServer, *uris: str) -> None:
     """Subscribe in the way of the connection's revision."""
-    if wire.revision == MODERN:
+    if server.version == STATELESS_VERSION:
         wanted = {"resourceSubscriptions": list(uris), "resourcesListChanged": True}
-        wire.start("subscriptions/listen", {"notifications": wanted})
-        assert wire.hear(ACKNOWLEDGED)
+        server.send_request("subscriptions/listen", {"notifications": wanted})
+        assert server.wait_for_notification(ACKNOWLEDGED)
     else:
         for uri in uris:
-            assert wire.request("resources/subscribe", {"uri": uri}) == {}
+            assert server.request("resources/subscribe", {"uri": uri}) == {}
     time.sleep(0.3)  # the watcher has had its first look
 
 
-@pytest.mark.parametrize("revision", [*HANDSHAKE_REVISIONS, MODERN])
+@pytest.mark.parametrize("revision", [*INITIALIZE_VERSIONS, STATELESS_VERSION])
 def test_every_revision_hears_of_what_changes_and_then_reads_it(shelf: Path, revision: str) -> None:
-    with Wire("--mode", "advanced", shelf, **QUICK).speaking(revision) as wire:
-        follow(wire, "zim://files", "zim://towns")
+    with StdioServer("--mode", "advanced", shelf, **QUICK).with_version(revision) as server:
+        follow(server, "zim://files", "zim://towns")
         put(shelf, "towns", "Other")
-        assert wire.hear(UPDATED, uri="zim://files")
-        assert wire.hear(UPDATED, uri="zim://towns")
-        assert wire.call("zim_metadata")["metadata"]["Title"] == "Other"
-        assert LIST_CHANGED not in [note["method"] for note in wire.notifications]
+        assert server.wait_for_notification(UPDATED, uri="zim://files")
+        assert server.wait_for_notification(UPDATED, uri="zim://towns")
+        assert server.call("zim_metadata")["metadata"]["Title"] == "Other"
+        assert LIST_CHANGED not in [note["method"] for note in server.notifications]
 
         put(shelf, "later", "Later")
-        assert wire.hear(LIST_CHANGED)
-        assert wire.hear(UPDATED, uri="zim://files")
-        listed = [row["uri"] for row in wire.request("resources/list")["resources"]]
+        assert server.wait_for_notification(LIST_CHANGED)
+        assert server.wait_for_notification(UPDATED, uri="zim://files")
+        listed = [row["uri"] for row in server.request("resources/list")["resources"]]
         assert listed == ["zim://files", "zim://later", "zim://towns"]
 
         (shelf / "later.zim").unlink()
-        assert wire.hear(LIST_CHANGED)
+        assert server.wait_for_notification(LIST_CHANGED)
 
 
-@pytest.mark.parametrize("revision", [*HANDSHAKE_REVISIONS, MODERN])
+@pytest.mark.parametrize("revision", [*INITIALIZE_VERSIONS, STATELESS_VERSION])
 def test_what_is_advertised_is_what_is_done(shelf: Path, revision: str) -> None:
-    wire = Wire(shelf)
-    capabilities = wire.introduce(revision)["capabilities"]
-    wire.close()
+    server = StdioServer(shelf)
+    capabilities = server.connect(revision)["capabilities"]
+    server.close()
 
     assert capabilities["resources"] == {"subscribe": True, "listChanged": True}
     assert capabilities["tools"] == capabilities["prompts"] == {"listChanged": False}
     assert capabilities["completions"] == {}
 
 
-def test_nothing_is_heard_of_what_was_not_subscribed_to(open_server: Open, shelf: Path) -> None:
-    wire = open_server(shelf, **QUICK)
-    follow(wire, "zim://towns", "zim://files")
-    wire.request("resources/unsubscribe", {"uri": "zim://towns"})
+def test_nothing_is_heard_of_what_was_not_subscribed_to(open_server: OpenServer, shelf: Path) -> None:
+    server = open_server(shelf, **QUICK)
+    follow(server, "zim://towns", "zim://files")
+    server.request("resources/unsubscribe", {"uri": "zim://towns"})
 
     put(shelf, "towns", "Other")
 
-    assert wire.hear(UPDATED, uri="zim://files")
-    assert not wire.hear(UPDATED, seconds=2)
+    assert server.wait_for_notification(UPDATED, uri="zim://files")
+    assert not server.wait_for_notification(UPDATED, seconds=2)
 
 
-@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
+@pytest.mark.parametrize("revision", ["2025-11-25", STATELESS_VERSION])
 def test_a_client_is_told_in_its_own_spelling(shelf: Path, revision: str) -> None:
     spellings = ["zim://Towns", "zim://towns.zim", "zim://to%77ns", "zim://towns/entry/A", "zim://towns/"]
-    with Wire(shelf, **QUICK).speaking(revision) as wire:
-        follow(wire, *spellings)
+    with StdioServer(shelf, **QUICK).with_version(revision) as server:
+        follow(server, *spellings)
         put(shelf, "towns", "Other")
 
-        assert [wire.hear(UPDATED, uri=uri) for uri in spellings] == [True] * 5
+        assert [server.wait_for_notification(UPDATED, uri=uri) for uri in spellings] == [True] * 5
 
 
-def test_a_subscription_may_come_before_the_archive(open_server: Open, shelf: Path) -> None:
-    wire = open_server(shelf, **QUICK)
-    follow(wire, "zim://wiki", "zim://wiki_2026-01")
+def test_a_subscription_may_come_before_the_archive(open_server: OpenServer, shelf: Path) -> None:
+    server = open_server(shelf, **QUICK)
+    follow(server, "zim://wiki", "zim://wiki_2026-01")
 
     put(shelf, "wiki_2026-01", "New")
 
-    assert wire.hear(UPDATED, uri="zim://wiki")
-    assert wire.hear(UPDATED, uri="zim://wiki_2026-01")
+    assert server.wait_for_notification(UPDATED, uri="zim://wiki")
+    assert server.wait_for_notification(UPDATED, uri="zim://wiki_2026-01")
 
 
-def test_a_growing_file_is_announced_once_when_it_rests(open_server: Open, shelf: Path) -> None:
+def test_a_growing_file_is_announced_once_when_it_rests(open_server: OpenServer, shelf: Path) -> None:
     raw = (shelf / "towns.zim").read_bytes()
-    wire = open_server(shelf, **QUICK)
-    follow(wire, "zim://files")
+    server = open_server(shelf, **QUICK)
+    follow(server, "zim://files")
 
     with (shelf / "growing.zim").open("wb") as file:
         for start in range(0, len(raw), len(raw) // 8):
@@ -129,63 +129,65 @@ def test_a_growing_file_is_announced_once_when_it_rests(open_server: Open, shelf
             file.flush()
             time.sleep(0.4)
 
-    assert wire.hear(LIST_CHANGED)
-    assert wire.hear(UPDATED, uri="zim://files")
-    assert not wire.hear(UPDATED, seconds=2.5)
-    assert not wire.hear(LIST_CHANGED, seconds=0.1)
+    assert server.wait_for_notification(LIST_CHANGED)
+    assert server.wait_for_notification(UPDATED, uri="zim://files")
+    assert not server.wait_for_notification(UPDATED, seconds=2.5)
+    assert not server.wait_for_notification(LIST_CHANGED, seconds=0.1)
 
 
-def test_the_notification_comes_within_the_interval_and_a_second(open_server: Open, shelf: Path) -> None:
-    wire = open_server(shelf, **QUICK)
-    follow(wire, "zim://files")
+def test_the_notification_comes_within_the_interval_and_a_second(open_server: OpenServer, shelf: Path) -> None:
+    server = open_server(shelf, **QUICK)
+    follow(server, "zim://files")
 
     put(shelf, "later", "Later")
     arrived = time.monotonic()
-    assert wire.hear(LIST_CHANGED)
+    assert server.wait_for_notification(LIST_CHANGED)
 
     assert time.monotonic() - arrived < 1 + 1 + 0.5  # half a second for a busy machine
 
 
-def test_an_unplugged_directory_is_reported_and_recovers(open_server: Open, shelf: Path) -> None:
-    wire = open_server(shelf, **QUICK)
-    follow(wire, "zim://files")
+def test_an_unplugged_directory_is_reported_and_recovers(open_server: OpenServer, shelf: Path) -> None:
+    server = open_server(shelf, **QUICK)
+    follow(server, "zim://files")
 
     shelf.rename(shelf.with_name("away"))
-    assert wire.hear(LIST_CHANGED)
+    assert server.wait_for_notification(LIST_CHANGED)
     shelf.with_name("away").rename(shelf)
-    assert wire.hear(LIST_CHANGED)
+    assert server.wait_for_notification(LIST_CHANGED)
 
-    assert "zims: directory cannot be read: No such file or directory; it is looked for every few seconds" in wire.log
-    assert "zims: directory cannot be read: No such file or directory: this is over" in wire.log
-    assert str(shelf) not in wire.log
+    assert "zims: directory cannot be read: No such file or directory; it is looked for every few seconds" in server.log
+    assert "zims: directory cannot be read: No such file or directory: this is over" in server.log
+    assert str(shelf) not in server.log
 
 
-def test_switched_off_a_subscription_succeeds_and_is_never_told(open_server: Open, shelf: Path) -> None:
-    wire = open_server(shelf, SUBSCRIPTIONS_ENABLED="false", **QUICK)
-    follow(wire, "zim://files", "zim://towns")
+def test_switched_off_a_subscription_succeeds_and_is_never_told(open_server: OpenServer, shelf: Path) -> None:
+    server = open_server(shelf, SUBSCRIPTIONS_ENABLED="false", **QUICK)
+    follow(server, "zim://files", "zim://towns")
 
     put(shelf, "towns", "Other")
     put(shelf, "later", "Later")
 
-    assert not wire.hear(UPDATED, seconds=3)
-    assert wire.notifications == []
-    assert wire.call("zim_metadata", zim_file_path="later")["metadata"]["Title"] == "Later"
+    assert not server.wait_for_notification(UPDATED, seconds=3)
+    assert server.notifications == []
+    assert server.call("zim_metadata", zim_file_path="later")["metadata"]["Title"] == "Later"
 
 
-def test_what_is_no_uri_is_refused(open_server: Open, shelf: Path) -> None:
-    wire = open_server(shelf)
+def test_what_is_no_uri_is_refused(open_server: OpenServer, shelf: Path) -> None:
+    server = open_server(shelf)
 
     for uri in ("", "nonsense", "x" * 9000, "zim://" + "x" * 9000):
-        assert wire.refused("resources/subscribe", {"uri": uri})["code"] == -32602
+        assert server.request_error("resources/subscribe", {"uri": uri})["code"] == -32602
 
 
-def test_subscriptions_of_a_connection_are_bounded(open_server: Open, shelf: Path) -> None:
-    wire = open_server(shelf)
+def test_subscriptions_of_a_connection_are_bounded(open_server: OpenServer, shelf: Path) -> None:
+    server = open_server(shelf)
     for number in range(1000):
-        wire.request("resources/subscribe", {"uri": f"test://{number}"})
+        server.request("resources/subscribe", {"uri": f"test://{number}"})
 
-    assert wire.refused("resources/subscribe", {"uri": "test://more"})["message"].startswith("Too many subscriptions")
-    wire.request("resources/subscribe", {"uri": "test://0"})
+    assert server.request_error("resources/subscribe", {"uri": "test://more"})["message"].startswith(
+        "Too many subscriptions"
+    )
+    server.request("resources/subscribe", {"uri": "test://0"})
 
 
 @pytest.mark.anyio
@@ -198,7 +200,7 @@ async def test_the_sdk_client_of_both_eras_is_told(shelf: Path, era: str) -> Non
             told.set()
 
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "openzim_mcp", str(shelf)], env=environment(QUICK)
+        command=sys.executable, args=["-m", "openzim_mcp", str(shelf)], env=server_environment(QUICK)
     )
     async with Client(server, mode=era, message_handler=hear) as client:
         if era == "legacy":
@@ -298,7 +300,7 @@ async def test_one_slow_subscriber_delays_nobody_and_is_dropped() -> None:
 async def test_a_slow_stream_of_the_modern_revision_is_dropped() -> None:
     subscriptions = Subscriptions(send_seconds=0.3)
     envelope = {
-        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     }
@@ -367,17 +369,17 @@ async def test_nothing_is_left_of_a_thousand_connections(count: int, *, initiali
     assert not subscriptions._bus._listeners
 
 
-def test_the_watcher_costs_next_to_nothing(open_server: Open, shelf: Path) -> None:
+def test_the_watcher_costs_next_to_nothing(open_server: OpenServer, shelf: Path) -> None:
     def ticks(pid: int) -> float:
         stat = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     if not Path("/proc/self/stat").exists():
         pytest.skip("processor time is read from /proc")
-    wire = open_server(shelf, **QUICK)
+    server = open_server(shelf, **QUICK)
     time.sleep(1.5)
 
-    before = ticks(wire.process.pid)
+    before = ticks(server.process.pid)
     time.sleep(4)
 
-    assert ticks(wire.process.pid) - before < 0.2
+    assert ticks(server.process.pid) - before < 0.2

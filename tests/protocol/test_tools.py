@@ -17,10 +17,10 @@ from mcp import Client, StdioServerParameters
 
 from openzim_mcp import cursors, tokens
 from openzim_mcp.protocol import tools
-from support.stdio_server import MODERN, Wire, environment, is_alive
+from support.stdio_server import STATELESS_VERSION, StdioServer, is_alive, server_environment
 
 SNAPSHOT = Path(__file__).parent.parent / "snapshots" / "tools.json"
-Open = Callable[..., Wire]
+OpenServer = Callable[..., StdioServer]
 ADVANCED = [
     "zim_query",
     "zim_search",
@@ -45,34 +45,34 @@ def published() -> dict[str, Any]:
     }
 
 
-def test_each_mode_offers_its_tools(open_server: Open, town_zim: Path) -> None:
-    def offered(wire: Wire) -> list[str]:
-        return [tool["name"] for tool in wire.request("tools/list")["tools"]]
+def test_each_mode_offers_its_tools(open_server: OpenServer, town_zim: Path) -> None:
+    def offered(server: StdioServer) -> list[str]:
+        return [tool["name"] for tool in server.request("tools/list")["tools"]]
 
     assert offered(open_server(town_zim)) == ADVANCED
-    with Wire(town_zim) as simple:
+    with StdioServer(town_zim) as simple:
         assert offered(simple) == ["zim_query"]
-        answer = simple.wait(simple.start_call("zim_metadata"))
+        answer = simple.wait_for_response(simple.start_call("zim_metadata"))
         assert answer["error"] == {"code": -32602, "message": "Unknown tool: zim_metadata. There are: zim_query."}
 
 
 @pytest.mark.parametrize(("mode", "most"), [("simple", 500), ("advanced", 3000)])
 def test_the_list_is_light_and_the_same_for_every_connection(town_zim: Path, mode: str, most: int) -> None:
     lists = []
-    for revision in ("2025-11-25", "2025-11-25", MODERN):
-        with Wire("--mode", mode, town_zim).speaking(revision) as wire:
-            lists.append(wire.request("tools/list")["tools"])
+    for revision in ("2025-11-25", "2025-11-25", STATELESS_VERSION):
+        with StdioServer("--mode", mode, town_zim).with_version(revision) as server:
+            lists.append(server.request("tools/list")["tools"])
 
     assert lists[0] == lists[1] == lists[2]
     assert tokens.estimate(json.dumps(lists[0], separators=(",", ":"))) < most
 
 
-@pytest.mark.parametrize("revision", ["2024-11-05", MODERN])
+@pytest.mark.parametrize("revision", ["2024-11-05", STATELESS_VERSION])
 @pytest.mark.parametrize("mode", ["simple", "advanced"])
 def test_the_server_says_in_a_few_lines_how_to_use_it(town_zim: Path, mode: str, revision: str) -> None:
-    wire = Wire("--mode", mode, town_zim)
-    told = wire.introduce(revision)
-    wire.close()
+    server = StdioServer("--mode", mode, town_zim)
+    told = server.connect(revision)
+    server.close()
 
     named = set(re.findall(r"zim_(?!file)\w+", told["instructions"]))
     assert named <= {tool.name for tool in tools.offered(mode)}
@@ -81,7 +81,7 @@ def test_the_server_says_in_a_few_lines_how_to_use_it(town_zim: Path, mode: str,
     assert len(told["instructions"]) < 400
 
 
-def test_without_a_directory_the_handbook_is_served(open_server: Open) -> None:
+def test_without_a_directory_the_handbook_is_served(open_server: OpenServer) -> None:
     described = open_server().call("zim_metadata")
 
     assert described["metadata"]["Title"] == "OpenZIM MCP Handbook"
@@ -92,7 +92,9 @@ def test_without_a_directory_the_handbook_is_served(open_server: Open) -> None:
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_the_sdk_client_of_both_eras_is_served(town_zim: Path, era: str) -> None:
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "openzim_mcp", "--mode", "advanced", str(town_zim)], env=environment({})
+        command=sys.executable,
+        args=["-m", "openzim_mcp", "--mode", "advanced", str(town_zim)],
+        env=server_environment({}),
     )
     async with Client(server, mode=era) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
@@ -104,7 +106,7 @@ async def test_the_sdk_client_of_both_eras_is_served(town_zim: Path, era: str) -
     assert not result.is_error
 
 
-def test_a_page_and_a_walk_have_the_fields_of_the_contract(open_server: Open, town_zim: Path) -> None:
+def test_a_page_and_a_walk_have_the_fields_of_the_contract(open_server: OpenServer, town_zim: Path) -> None:
     server = open_server(town_zim)
 
     page = server.call("zim_browse", namespace="M", limit=2, offset=1)
@@ -115,7 +117,7 @@ def test_a_page_and_a_walk_have_the_fields_of_the_contract(open_server: Open, to
     assert [entry["path"] for entry in page["entries"]] == ["Creator", "Language"]
 
 
-def test_a_cursor_alone_resumes_even_among_several_archives(open_server: Open, zims: Path) -> None:
+def test_a_cursor_alone_resumes_even_among_several_archives(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built")
     first = server.call("zim_browse", zim_file_path="se_coffee", namespace="C", mode="walk", limit=400)
 
@@ -135,7 +137,7 @@ def test_a_cursor_alone_resumes_even_among_several_archives(open_server: Open, z
     assert refused["message"] == "This cursor continues a listing of another namespace."
 
 
-def test_a_forged_cursor_is_checked_like_any_other_request(server: Wire) -> None:
+def test_a_forged_cursor_is_checked_like_any_other_request(server: StdioServer) -> None:
     forged = cursors.encode("zim_browse", "u", 0, {"namespace": "C", "limit": 10**9, "zim_file_path": ["x"]})
 
     answer = server.call("zim_browse", cursor=forged)
@@ -145,10 +147,10 @@ def test_a_forged_cursor_is_checked_like_any_other_request(server: Wire) -> None
 
 
 @pytest.fixture(scope="module")
-def server(town_zim: Path) -> Iterator[Wire]:
+def server(town_zim: Path) -> Iterator[StdioServer]:
     """One server for the calls that leave no trace."""
-    with Wire("--mode", "advanced", town_zim) as wire:
-        yield wire
+    with StdioServer("--mode", "advanced", town_zim) as server:
+        yield server
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,9 @@ def server(town_zim: Path) -> Iterator[Wire]:
         ({"namespace": "C", "zim_file_path": 7}, "zim_file_path: should be a valid string, not 7"),
     ],
 )
-def test_a_bad_call_is_a_result_that_says_what_is_wrong(server: Wire, arguments: dict[str, Any], message: str) -> None:
+def test_a_bad_call_is_a_result_that_says_what_is_wrong(
+    server: StdioServer, arguments: dict[str, Any], message: str
+) -> None:
     answer = server.call("zim_browse", **arguments)
 
     assert answer["status"] == "error"
@@ -186,7 +190,7 @@ def test_a_bad_call_is_a_result_that_says_what_is_wrong(server: Wire, arguments:
     assert answer["hint"]
 
 
-def test_the_rate_limit_is_a_result_that_says_when_to_come_back(open_server: Open, town_zim: Path) -> None:
+def test_the_rate_limit_is_a_result_that_says_when_to_come_back(open_server: OpenServer, town_zim: Path) -> None:
     server = open_server(
         town_zim, RATE_LIMIT__ENABLED="true", RATE_LIMIT__BURST_SIZE="2", RATE_LIMIT__REQUESTS_PER_SECOND="0.01"
     )
@@ -197,7 +201,7 @@ def test_the_rate_limit_is_a_result_that_says_when_to_come_back(open_server: Ope
     assert 90 < answers[2]["retry_after"] <= 100
 
 
-def test_answers_are_kept_until_the_file_changes(open_server: Open, town_zim: Path, tmp_path: Path) -> None:
+def test_answers_are_kept_until_the_file_changes(open_server: OpenServer, town_zim: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.zim"
     target.write_bytes(town_zim.read_bytes())
     server = open_server(target)
@@ -213,7 +217,7 @@ def test_answers_are_kept_until_the_file_changes(open_server: Open, town_zim: Pa
     assert after == {"hits": 2, "misses": 2, "hit_rate": 0.5}
 
 
-def test_sixty_four_calls_at_once_are_all_answered(open_server: Open, zims: Path) -> None:
+def test_sixty_four_calls_at_once_are_all_answered(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built", CACHE__ENABLED="false")
 
     numbers = [
@@ -231,7 +235,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
-@pytest.mark.parametrize("revision", ["2025-06-18", MODERN])
+@pytest.mark.parametrize("revision", ["2025-06-18", STATELESS_VERSION])
 @pytest.mark.parametrize(
     ("method", "params"),
     [
@@ -243,21 +247,21 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
 def test_a_cancelled_call_stops_its_worker_and_closes_nothing(
     town_zim: Path, revision: str, method: str, params: dict[str, object]
 ) -> None:
-    with Wire("--mode", "advanced", town_zim, CACHE__ENABLED="false").speaking(revision) as wire:
-        wire.call("zim_metadata")
-        workers = wire.workers
+    with StdioServer("--mode", "advanced", town_zim, CACHE__ENABLED="false").with_version(revision) as server:
+        server.call("zim_metadata")
+        workers = server.worker_pids
         for pid in workers:
             os.kill(pid, signal.SIGSTOP)
-        number = wire.start(method, params)
+        number = server.send_request(method, params)
         time.sleep(0.5)
         assert all(map(is_alive, workers))
 
-        wire.notify("notifications/cancelled", requestId=number, reason="not needed")
+        server.notify("notifications/cancelled", requestId=number, reason="not needed")
 
         assert wait_until(lambda: not any(map(is_alive, workers)))
-        assert wire.call("zim_metadata")["metadata"]["Title"] == "Test"
-        assert wire.call("zim_health", zim_file_path=town_zim.stem)["quarantine"] == []
-        assert number not in wire._answers
+        assert server.call("zim_metadata")["metadata"]["Title"] == "Test"
+        assert server.call("zim_health", zim_file_path=town_zim.stem)["quarantine"] == []
+        assert number not in server._responses
 
 
 if __name__ == "__main__":

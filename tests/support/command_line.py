@@ -9,7 +9,7 @@ from typing import Any
 
 import session
 
-from support.stdio_server import COMMAND, environment
+from support.stdio_server import COMMAND, server_environment
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Ended:
 
 def person(**variables: str) -> dict[str, str]:
     """The environment of a person: no settings but those given, and no wishes about colours."""
-    inherited = {k: v for k, v in environment({}).items() if k not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS"}}
+    inherited = {k: v for k, v in server_environment({}).items() if k not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS"}}
     return inherited | {"TERM": "xterm-256color"} | variables
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import httpx2
 
 from support.http_server import Visit
-from support.stdio_server import MODERN
+from support.stdio_server import STATELESS_VERSION
 
 UPDATED = "notifications/resources/updated"
 LIST_CHANGED = "notifications/resources/list_changed"
@@ -82,7 +82,7 @@ class Ear:
 
 def listening(visit: Visit, *uris: str) -> Ear:
     """What a client hears: of the list, and of these resources, in the way of its revision."""
-    if visit.revision == MODERN:
+    if visit.revision == STATELESS_VERSION:
         wanted = {"resourceSubscriptions": list(uris), "resourcesListChanged": True}
         return Ear(visit.request("subscriptions/listen", {"notifications": wanted}))
     for uri in uris:

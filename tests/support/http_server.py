@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import httpx2
 
-from support.stdio_server import _ENVELOPE, COMMAND, MODERN, PROTOCOL, environment
+from support.stdio_server import COMMAND, DEFAULT_VERSION, REQUEST_META, STATELESS_VERSION, server_environment
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 TOKEN = "correct-horse-battery"
@@ -34,7 +34,7 @@ class Web:
     url: str = ""
 
     def __enter__(self) -> Self:
-        told = environment({"TRANSPORT": "http", "PORT": "0", **self.settings})
+        told = server_environment({"TRANSPORT": "http", "PORT": "0", **self.settings})
         self.process = subprocess.Popen(
             [*COMMAND, *map(str, self.arguments)],
             stdin=subprocess.DEVNULL,
@@ -135,7 +135,7 @@ class Visit:
     """A client of one server: of a handshake revision with its session, or of 2026-07-28."""
 
     url: str
-    revision: str = PROTOCOL
+    revision: str = DEFAULT_VERSION
     headers: dict[str, str] = field(default_factory=dict)
     session: str | None = None
     source: str | None = None
@@ -145,7 +145,7 @@ class Visit:
         self._number = 0
 
     def __enter__(self) -> Self:
-        if self.revision != MODERN and self.session is None:
+        if self.revision != STATELESS_VERSION and self.session is None:
             self.shake_hands()
         return self
 
@@ -186,8 +186,8 @@ class Visit:
             self._number += 1
             message["id"] = self._number
         told = {**HEADERS, "MCP-Protocol-Version": self.revision, **self.headers}
-        if self.revision == MODERN:
-            message["params"]["_meta"] = _ENVELOPE
+        if self.revision == STATELESS_VERSION:
+            message["params"]["_meta"] = REQUEST_META
             told["Mcp-Method"] = method
             if "name" in message["params"]:
                 told["Mcp-Name"] = message["params"]["name"]

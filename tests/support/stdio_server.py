@@ -1,4 +1,4 @@
-"""A client that speaks JSON-RPC over pipes to the real command, with nothing in between."""
+"""The real server command as a process, and an MCP client that talks to it over pipes, without an SDK."""
 
 from __future__ import annotations
 
@@ -13,42 +13,45 @@ from pathlib import Path
 from typing import Any, Self
 
 COMMAND = [sys.executable, "-m", "openzim_mcp"]
-HANDSHAKE_REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
-MODERN = "2026-07-28"
-REVISIONS = [*HANDSHAKE_REVISIONS, MODERN]
-PROTOCOL = "2025-06-18"
-_META = "io.modelcontextprotocol/"
-_ENVELOPE = {
-    f"{_META}protocolVersion": MODERN,
-    f"{_META}clientInfo": {"name": "test", "version": "1"},
-    f"{_META}clientCapabilities": {},
+INITIALIZE_VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+STATELESS_VERSION = "2026-07-28"
+PROTOCOL_VERSIONS = [*INITIALIZE_VERSIONS, STATELESS_VERSION]
+DEFAULT_VERSION = "2025-06-18"
+CLIENT_INFO = {"name": "test", "version": "1"}
+_META_PREFIX = "io.modelcontextprotocol/"
+REQUEST_META = {
+    f"{_META_PREFIX}protocolVersion": STATELESS_VERSION,
+    f"{_META_PREFIX}clientInfo": CLIENT_INFO,
+    f"{_META_PREFIX}clientCapabilities": {},
 }
+# How long to wait for what must happen: it ends a test that hangs, and is never reached on a busy machine.
+TIMEOUT_SECONDS = 120
 
 
-def environment(settings: dict[str, str]) -> dict[str, str]:
-    """The environment of a server: no settings but these, and no rate limit unless one is asked for."""
+def server_environment(settings: dict[str, str]) -> dict[str, str]:
+    """The environment of a server: only these settings, and no rate limit unless they set one."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("OPENZIM_MCP_")}
     return (
         inherited | {"OPENZIM_MCP_RATE_LIMIT__ENABLED": "false"} | {f"OPENZIM_MCP_{k}": v for k, v in settings.items()}
     )
 
 
-def children(pid: int) -> list[int]:
-    """The running children of a process."""
+def child_pids(pid: int) -> list[int]:
+    """The running child processes of a process."""
     threads = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for thread in threads for child in thread.read_text().split()]
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs: neither gone nor a zombie."""
+    """Whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-class Wire:
-    """One connection to one server process."""
+class StdioServer:
+    """A server process and the only connection to it."""
 
     def __init__(self, *arguments: str | os.PathLike[str], **settings: str) -> None:
         self.process = subprocess.Popen(
@@ -56,39 +59,39 @@ class Wire:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment(settings),
+            env=server_environment(settings),
         )
-        self.revision = PROTOCOL
-        self._id = 0
+        self.version = DEFAULT_VERSION
+        self.notifications: list[dict[str, Any]] = []
+        self._last_id = 0
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._log: list[bytes] = []
-        self._answers: dict[int, dict[str, Any]] = {}
-        self.notifications: list[dict[str, Any]] = []
+        self._responses: dict[int, dict[str, Any]] = {}
         self._threads = [
-            threading.Thread(target=self._read_answers, daemon=True),
-            threading.Thread(target=self._read_log, daemon=True),
+            threading.Thread(target=self._read_stdout, daemon=True),
+            threading.Thread(target=self._read_stderr, daemon=True),
         ]
         for thread in self._threads:
             thread.start()
 
     def __enter__(self) -> Self:
-        self.introduce(self.revision)
+        self.connect(self.version)
         return self
 
-    def speaking(self, revision: str) -> Self:
-        """Have the connection opened in this revision of the protocol."""
-        self.revision = revision
+    def with_version(self, version: str) -> Self:
+        """Set the protocol version with which `__enter__` connects."""
+        self.version = version
         return self
 
-    def introduce(self, revision: str) -> dict[str, Any]:
-        """Open the connection and return what the server says of itself."""
-        self.revision = revision
-        if revision == MODERN:
+    def connect(self, version: str) -> dict[str, Any]:
+        """Send `initialize`, or `server/discover` in the stateless version, and return the result."""
+        self.version = version
+        if version == STATELESS_VERSION:
             return self.request("server/discover")
-        client = {"name": "test", "version": "1"}
-        answer = self.request("initialize", {"protocolVersion": revision, "capabilities": {}, "clientInfo": client})
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT_INFO}
+        result = self.request("initialize", params)
         self.notify("notifications/initialized")
-        return answer
+        return result
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -99,28 +102,29 @@ class Wire:
         return b"".join(self._log).decode(errors="replace")
 
     @property
-    def workers(self) -> list[int]:
-        return children(self.process.pid)
+    def worker_pids(self) -> list[int]:
+        return child_pids(self.process.pid)
 
     def close(self) -> int:
+        """Close the server's input, wait for its end and return its exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        code = self.process.wait(20)
+        code = self.process.wait(TIMEOUT_SECONDS)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(TIMEOUT_SECONDS)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.process.stdout.close()
         self.process.stderr.close()
         return code
 
-    def _read_answers(self) -> None:
+    def _read_stdout(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line)
         self._lines.put(b"")
 
-    def _read_log(self) -> None:
+    def _read_stderr(self) -> None:
         assert self.process.stderr is not None
         self._log.extend(self.process.stderr)
 
@@ -132,71 +136,71 @@ class Wire:
         self.process.stdin.write(raw)
         self.process.stdin.flush()
 
-    def line(self, seconds: float = 20) -> Any:
+    def read_message(self) -> Any:
         """Return the next message, whatever it is."""
-        return json.loads(self._lines.get(timeout=seconds))
+        return json.loads(self._lines.get(timeout=TIMEOUT_SECONDS))
 
     def notify(self, method: str, **params: Any) -> None:
         self.send({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
 
-    def start(self, method: str, params: dict[str, Any]) -> int:
-        """Send a request and return its number, without waiting."""
-        self._id += 1
-        if self.revision == MODERN:
-            params = params | {"_meta": _ENVELOPE | params.get("_meta", {})}
-        self.send({"jsonrpc": "2.0", "id": self._id, "method": method, "params": params})
-        return self._id
+    def send_request(self, method: str, params: dict[str, Any]) -> int:
+        """Send a request and return its id without waiting for the response."""
+        self._last_id += 1
+        if self.version == STATELESS_VERSION:
+            params = params | {"_meta": REQUEST_META | params.get("_meta", {})}
+        self.send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+        return self._last_id
 
-    def wait(self, number: int, seconds: float = 60) -> dict[str, Any]:
-        """Return the answer to a request."""
-        while number not in self._answers:
-            line = self._lines.get(timeout=seconds)
+    def wait_for_response(self, request_id: int) -> dict[str, Any]:
+        while request_id not in self._responses:
+            line = self._lines.get(timeout=TIMEOUT_SECONDS)
             if not line:
-                raise AssertionError(f"the server ended: {self.log}")
-            self._sort(json.loads(line))
-        return self._answers.pop(number)
+                raise AssertionError(f"the server exited: {self.log}")
+            self._store(json.loads(line))
+        return self._responses.pop(request_id)
 
-    def _sort(self, message: dict[str, Any]) -> None:
+    def _store(self, message: dict[str, Any]) -> None:
         if "id" in message:
-            self._answers[message["id"]] = message
+            self._responses[message["id"]] = message
         else:
             self.notifications.append(message)
 
-    def hear(self, method: str, seconds: float = 10, **params: Any) -> bool:
-        """Wait for a notification with these parameters, and forget it and those before it."""
+    def wait_for_notification(self, method: str, seconds: float = TIMEOUT_SECONDS, **params: Any) -> bool:
+        """Wait for a notification with these parameters, and remove it and those before it."""
         end = time.monotonic() + seconds
         while True:
-            for place, note in enumerate(self.notifications):
-                if note["method"] == method and params.items() <= note.get("params", {}).items():
-                    del self.notifications[: place + 1]
+            for index, notification in enumerate(self.notifications):
+                if notification["method"] == method and params.items() <= notification.get("params", {}).items():
+                    del self.notifications[: index + 1]
                     return True
             try:
-                self._sort(json.loads(self._lines.get(timeout=max(0.01, end - time.monotonic()))))
+                self._store(json.loads(self._lines.get(timeout=max(0.01, end - time.monotonic()))))
             except queue.Empty:
                 return False
 
-    def refused(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def request_error(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON-RPC error that a request gets."""
-        return dict(self.wait(self.start(method, params))["error"])
+        return dict(self.wait_for_response(self.send_request(method, params))["error"])
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer = self.wait(self.start(method, params or {}))
-        assert "error" not in answer, answer
-        return dict(answer["result"])
+        """Return the result of a request."""
+        response = self.wait_for_response(self.send_request(method, params or {}))
+        assert "error" not in response, response
+        return dict(response["result"])
 
     def start_call(self, tool: str, **arguments: Any) -> int:
-        return self.start("tools/call", {"name": tool, "arguments": arguments})
+        return self.send_request("tools/call", {"name": tool, "arguments": arguments})
 
-    def finish_call(self, number: int) -> dict[str, Any]:
-        """Return the payload of a call, which must be the same in both forms."""
-        answer = self.wait(number)
-        assert "error" not in answer, answer
-        result = answer["result"]
+    def finish_call(self, request_id: int) -> dict[str, Any]:
+        """Return the structured content of a call; its text must hold the same."""
+        response = self.wait_for_response(request_id)
+        assert "error" not in response, response
+        result = response["result"]
         payload: dict[str, Any] = result["structuredContent"]
         assert json.loads(result["content"][0]["text"]) == payload
         assert result.get("isError", False) is (payload.get("status") == "error")
         return payload
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool and return its payload, an error or not."""
+        """Call a tool and return its structured content, also if that is an error."""
         return self.finish_call(self.start_call(tool, **arguments))

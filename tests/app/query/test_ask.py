@@ -11,29 +11,29 @@ import pytest
 
 from openzim_mcp import tokens
 from support.archives import write_zim
-from support.stdio_server import Wire
+from support.stdio_server import StdioServer
 
 
-def say(wire: Wire, query: str = "", **arguments: Any) -> str:
-    result = wire.request("tools/call", {"name": "zim_query", "arguments": {"query": query, **arguments}})
+def say(server: StdioServer, query: str = "", **arguments: Any) -> str:
+    result = server.request("tools/call", {"name": "zim_query", "arguments": {"query": query, **arguments}})
     return str(result["content"][0]["text"])
 
 
 @pytest.fixture(scope="module")
-def one(isles_zim: Path) -> Iterator[Wire]:
+def one(isles_zim: Path) -> Iterator[StdioServer]:
     """A server in simple mode on one archive."""
-    with Wire(isles_zim) as wire:
-        yield wire
+    with StdioServer(isles_zim) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def two(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+def two(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioServer]:
     """The same on two."""
     shelf = tmp_path_factory.mktemp("two")
     for archive in (isles_zim, town_zim):
         shutil.copy(archive, shelf / archive.name)
-    with Wire(shelf) as wire:
-        yield wire
+    with StdioServer(shelf) as server:
+        yield server
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def two(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPathFactor
         ("quetzalcoatl", "Nothing was found for 'quetzalcoatl' in isles_en_all_2026-01.zim."),
     ],
 )
-def test_a_plain_request_is_understood(one: Wire, query: str, expected: str) -> None:
+def test_a_plain_request_is_understood(one: StdioServer, query: str, expected: str) -> None:
     assert expected in say(one, query)
 
 
-def test_an_answer_starts_with_the_passage_and_names_its_source(one: Wire) -> None:
+def test_an_answer_starts_with_the_passage_and_names_its_source(one: StdioServer) -> None:
     lines = say(one, "Who founded Ravenport?").split("\n")
     source = next(line for line in lines if line.startswith("Source: "))
 
@@ -79,62 +79,62 @@ def test_an_answer_starts_with_the_passage_and_names_its_source(one: Wire) -> No
     assert source.endswith("— isles_en_all_2026-01.zim — zim://isles_en_all_2026-01/entry/Ravenport")
 
 
-def test_a_corrected_word_is_said(one: Wire) -> None:
+def test_a_corrected_word_is_said(one: StdioServer) -> None:
     assert say(one, "what is photosinthesis").endswith("(Read as: photosinthesis → photosynthesis)")
 
 
 def test_all_archives_answer_and_say_so(isles_zim: Path, tmp_path: Path) -> None:
     shutil.copy(isles_zim, tmp_path / isles_zim.name)
     write_zim(tmp_path / "lights.zim", {"Ravenport": "<h1>Ravenport</h1><p>Ravenport has a lighthouse of granite.</p>"})
-    with Wire(tmp_path) as wire:
-        shown = say(wire, "what is Ravenport?")
+    with StdioServer(tmp_path) as server:
+        shown = say(server, "what is Ravenport?")
 
     assert "isles_en_all_2026-01.zim" in shown
     assert "Ravenport has a lighthouse of granite.\nSource: Ravenport — lights.zim" in shown
 
 
-def test_an_archive_named_in_the_query_is_the_one_asked(two: Wire) -> None:
+def test_an_archive_named_in_the_query_is_the_one_asked(two: StdioServer) -> None:
     shown = say(two, "what is Ravenport in towns_en_all.zim?")
 
     assert "Source: Ravenport — towns_en_all_2026-01.zim" in shown
     assert "isles" not in shown
 
 
-def test_a_wrong_archive_is_an_error(two: Wire) -> None:
+def test_a_wrong_archive_is_an_error(two: StdioServer) -> None:
     error = two.call("zim_query", query="Ravenport", zim_file_path="nowhere.zim")
 
     assert error["operation"] == "archive_not_found"
 
 
 def test_a_question_to_a_broken_archive_is_an_error(zims: Path) -> None:
-    with Wire(zims / "damaged/not_a_zim.zim") as wire:
-        error = wire.call("zim_query", query="coffee", zim_file_path="not_a_zim")
+    with StdioServer(zims / "damaged/not_a_zim.zim") as server:
+        error = server.call("zim_query", query="coffee", zim_file_path="not_a_zim")
 
     assert "cannot be opened: not a ZIM file" in error["message"]
 
 
 def test_a_question_to_an_archive_with_a_broken_index_is_answered_without_it(zims: Path) -> None:
-    with Wire(zims / "damaged/zeroed_index_aborts_search.zim") as wire:
-        assert "zim://zeroed_index_aborts_search/entry/" in say(wire, "what is a foreign key constraint?")
+    with StdioServer(zims / "damaged/zeroed_index_aborts_search.zim") as server:
+        assert "zim://zeroed_index_aborts_search/entry/" in say(server, "what is a foreign key constraint?")
 
 
-def test_what_needs_one_archive_asks_for_it(two: Wire) -> None:
+def test_what_needs_one_archive_asks_for_it(two: StdioServer) -> None:
     assert two.call("zim_query", query="browse namespace C")["operation"] == "archive_not_found"
 
 
 @pytest.mark.parametrize("budget", [100, 200, "small"])
-def test_an_answer_stays_within_the_budget(one: Wire, budget: int | str) -> None:
+def test_an_answer_stays_within_the_budget(one: StdioServer, budget: int | str) -> None:
     shown = say(one, "harbour town herring", compact_budget=budget)
 
     assert 0 < tokens.estimate(shown) <= (500 if budget == "small" else budget)
 
 
 @pytest.mark.parametrize("budget", [10, "tiny", -5])
-def test_a_wrong_budget_is_an_error(one: Wire, budget: int | str) -> None:
+def test_a_wrong_budget_is_an_error(one: StdioServer, budget: int | str) -> None:
     assert one.call("zim_query", query="x", compact_budget=budget)["status"] == "error"
 
 
-def test_a_briefing_is_structured(one: Wire) -> None:
+def test_a_briefing_is_structured(one: StdioServer) -> None:
     briefing = one.call("zim_query", query="who founded Ravenport?", synthesize=True)
 
     assert briefing["citations"][0]["path"] == "Ravenport"
@@ -143,14 +143,14 @@ def test_a_briefing_is_structured(one: Wire) -> None:
 
 @pytest.mark.parametrize("budget", [300, "small"])
 def test_a_whole_briefing_stays_within_the_budget(zims: Path, budget: int | str) -> None:
-    with Wire(zims / "built/wiki_real_pub.zim") as wire:
-        shown = say(wire, "history of jazz music", synthesize=True, compact_budget=budget)
+    with StdioServer(zims / "built/wiki_real_pub.zim") as server:
+        shown = say(server, "history of jazz music", synthesize=True, compact_budget=budget)
 
     assert json.loads(shown)["citations"]
     assert tokens.estimate(shown) <= (500 if budget == "small" else budget)
 
 
-def test_a_list_goes_on_from_an_offset(one: Wire) -> None:
+def test_a_list_goes_on_from_an_offset(one: StdioServer) -> None:
     first = say(one, "search for harbour", limit=2)
     second = say(one, "search for harbour", limit=2, offset=2)
 
@@ -158,7 +158,7 @@ def test_a_list_goes_on_from_an_offset(one: Wire) -> None:
     assert "\n3. **" in second
 
 
-def test_an_article_goes_on_from_an_offset(one: Wire) -> None:
+def test_an_article_goes_on_from_an_offset(one: StdioServer) -> None:
     first = say(one, "get article Ravenport", max_content_length=100)
 
     assert "[content_offset=" in first
@@ -190,14 +190,14 @@ LISTS = [
 
 
 @pytest.mark.parametrize("query", LISTS)
-def test_everything_that_is_said_stays_within_the_budget(one: Wire, query: str) -> None:
+def test_everything_that_is_said_stays_within_the_budget(one: StdioServer, query: str) -> None:
     assert tokens.estimate(say(one, query, compact_budget=100)) <= 100
 
 
 @pytest.mark.parametrize(
     "query", ["search for town", "browse namespace C", "walk namespace C", "suggestions for r", "links of Alderwick"]
 )
-def test_a_list_is_the_same_whole_and_in_pages(one: Wire, query: str) -> None:
+def test_a_list_is_the_same_whole_and_in_pages(one: StdioServer, query: str) -> None:
     def rows(text: str) -> list[str]:
         return re.findall(r"^(?:- |\d+\. ).*", text, re.MULTILINE)
 
@@ -218,7 +218,7 @@ def test_a_list_is_the_same_whole_and_in_pages(one: Wire, query: str) -> None:
     assert pages(query="next page") == whole
 
 
-def test_the_next_page_of_an_article_goes_on_where_it_ended(one: Wire) -> None:
+def test_the_next_page_of_an_article_goes_on_where_it_ended(one: StdioServer) -> None:
     first = say(one, "get article Ravenport", max_content_length=100)
     offset = int(first.rpartition("content_offset=")[2].partition(" ")[0])
 
@@ -227,24 +227,24 @@ def test_the_next_page_of_an_article_goes_on_where_it_ended(one: Wire) -> None:
 
 def test_a_section_goes_on_from_an_offset(zims: Path) -> None:
     query = "Geography section of Canton of St. Gallen"
-    with Wire(zims / "built/wiki_real_pub.zim") as wire:
-        whole, _, source = say(wire, query).rpartition("\n\nSource: ")
+    with StdioServer(zims / "built/wiki_real_pub.zim") as server:
+        whole, _, source = say(server, query).rpartition("\n\nSource: ")
         text = ""
-        page = say(wire, query, max_content_length=200)
+        page = say(server, query, max_content_length=200)
         while "[content_offset=" in page:
             text += page.partition("\n\n[content_offset=")[0]
-            page = say(wire, "next page")
+            page = say(server, "next page")
 
     assert text + page.rpartition("\n\nSource: ")[0] == whole
     assert source.startswith("Canton of St. Gallen › Geography — wiki_real_pub.zim")
 
 
 def test_without_a_page_before_it_the_next_page_is_an_error(isles_zim: Path) -> None:
-    with Wire(isles_zim) as wire:
-        assert wire.call("zim_query", query="next page")["operation"] == "invalid_arguments"
+    with StdioServer(isles_zim) as server:
+        assert server.call("zim_query", query="next page")["operation"] == "invalid_arguments"
 
 
-def test_a_cursor_is_refused_with_another_query(one: Wire) -> None:
+def test_a_cursor_is_refused_with_another_query(one: StdioServer) -> None:
     shown = say(one, "search for town", limit=1)
     cursor = shown.rpartition("cursor=")[2].strip("]")
 
@@ -252,45 +252,45 @@ def test_a_cursor_is_refused_with_another_query(one: Wire) -> None:
     assert say(one, "next page", cursor=cursor) == say(one, "search for town", limit=1, offset=1)
 
 
-def test_a_query_or_a_cursor_is_needed(one: Wire) -> None:
+def test_a_query_or_a_cursor_is_needed(one: StdioServer) -> None:
     assert "query: required" in one.call("zim_query")["message"]
 
 
 def test_without_compact_an_article_comes_whole(zims: Path) -> None:
-    with Wire(zims / "built/wiki_real_pub.zim") as wire:
-        short = say(wire, "get article Jean/Hans Arp")
-        whole = say(wire, "get article Jean/Hans Arp", compact=False)
+    with StdioServer(zims / "built/wiki_real_pub.zim") as server:
+        short = say(server, "get article Jean/Hans Arp")
+        whole = say(server, "get article Jean/Hans Arp", compact=False)
 
     assert "[content_offset=" in short
     assert "[content_offset=" not in whole
     assert len(whole) > len(short)
 
 
-def test_things_that_are_compared_each_have_their_passage(one: Wire) -> None:
+def test_things_that_are_compared_each_have_their_passage(one: StdioServer) -> None:
     shown = say(one, "difference between Ravenport and Alderwick")
 
     assert "zim://isles_en_all_2026-01/entry/Ravenport" in shown
     assert "zim://isles_en_all_2026-01/entry/Alderwick" in shown
 
 
-def test_several_archives_are_described_together(two: Wire) -> None:
+def test_several_archives_are_described_together(two: StdioServer) -> None:
     assert say(two, "how many articles are there?").startswith("2 archives:\n- isles_en_all_2026-01.zim: Test, eng")
 
 
 @pytest.mark.parametrize("query", ["what is Ravenport in towns", "what is Ravenport, in the Towns archive?"])
-def test_an_archive_is_named_by_the_start_of_its_name(two: Wire, query: str) -> None:
+def test_an_archive_is_named_by_the_start_of_its_name(two: StdioServer, query: str) -> None:
     assert "isles" not in say(two, query)
 
 
-def test_an_archive_that_is_not_there_is_an_error(two: Wire) -> None:
+def test_an_archive_that_is_not_there_is_an_error(two: StdioServer) -> None:
     assert two.call("zim_query", query="Ravenport in nowhere.zim")["operation"] == "archive_not_found"
 
 
 def test_the_description_names_the_archives_and_stays_small(zims: Path, tmp_path: Path) -> None:
     for name in ("se_coffee", "wiki_real_pub"):
         shutil.copy(zims / f"built/{name}.zim", tmp_path)
-    with Wire(tmp_path) as wire:
-        (tool,) = wire.request("tools/list")["tools"]
+    with StdioServer(tmp_path) as server:
+        (tool,) = server.request("tools/list")["tools"]
 
     assert tool["description"].endswith("Archives: Coffee Stack Exchange; Wikipedia sample.")
     assert tool["inputSchema"]["required"] == ["query"]
@@ -300,13 +300,13 @@ def test_the_description_names_the_archives_and_stays_small(zims: Path, tmp_path
 def test_an_archive_can_be_given_by_its_title(zims: Path, tmp_path: Path) -> None:
     for name in ("se_coffee", "wiki_real_pub"):
         shutil.copy(zims / f"built/{name}.zim", tmp_path)
-    with Wire(tmp_path) as wire:
-        assert "zim://se_coffee/" in say(wire, "what is espresso?", zim_file_path="Coffee Stack Exchange")
+    with StdioServer(tmp_path) as server:
+        assert "zim://se_coffee/" in say(server, "what is espresso?", zim_file_path="Coffee Stack Exchange")
 
 
 def test_the_picture_of_an_article_is_sent(zims: Path) -> None:
-    with Wire(zims / "built/devdocs_python.zim") as wire:
-        shown = wire.request(
+    with StdioServer(zims / "built/devdocs_python.zim") as server:
+        shown = server.request(
             "tools/call", {"name": "zim_query", "arguments": {"query": "picture of howto/logging.html"}}
         )["content"]
 
@@ -314,7 +314,7 @@ def test_the_picture_of_an_article_is_sent(zims: Path) -> None:
     assert shown[1]["type"] == "image"
 
 
-def test_an_article_without_a_picture_says_so(one: Wire) -> None:
+def test_an_article_without_a_picture_says_so(one: StdioServer) -> None:
     assert say(one, "picture of Ravenport").startswith("The article has no picture in this archive.")
 
 
@@ -325,12 +325,12 @@ def test_an_article_without_a_picture_says_so(one: Wire) -> None:
         ("summary of Ravenprot", "(Read as: summary of the article Ravenprot. Or ask: "),
     ],
 )
-def test_a_guess_is_said_in_a_line(one: Wire, query: str, note: str) -> None:
+def test_a_guess_is_said_in_a_line(one: StdioServer, query: str, note: str) -> None:
     assert say(one, query).split("\n")[-1].startswith(note)
 
 
 def test_words_that_another_archive_has_are_not_put_right(isles_zim: Path, town_zim: Path, tmp_path: Path) -> None:
     for archive in (isles_zim, town_zim):
         shutil.copy(archive, tmp_path / archive.name)
-    with Wire(tmp_path) as wire:
-        assert "Read as" not in say(wire, "what is photosynthesis?")
+    with StdioServer(tmp_path) as server:
+        assert "Read as" not in say(server, "what is photosynthesis?")
