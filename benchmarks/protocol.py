@@ -149,7 +149,7 @@ def connections(steps: list[int]) -> str:
     """Measure what connections that were opened and closed leave behind in the server."""
 
     async def run() -> list[list[str]]:
-        settings = config.load()
+        settings = config.load_settings()
         rows = []
         async with Backend.running(settings, Library([handbook()]), 1) as backend:
             subscriptions = Subscriptions()

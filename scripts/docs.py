@@ -16,7 +16,7 @@ import click
 import session
 from mcp import Client, StdioServerParameters
 
-from openzim_mcp import config, errors
+from openzim_mcp import config, config_errors, errors
 from openzim_mcp.app import limits
 from openzim_mcp.app.arguments import schema
 from openzim_mcp.app.query import intents
@@ -48,10 +48,10 @@ def settings() -> str:
         [
             f"`{name}`",
             _default(field.get_default(call_default_factory=True)),
-            config.accepts(field),
+            config_errors.describe_accepted(field),
             field.description or "",
         ]
-        for name, field in config.variables().items()
+        for name, field in config.environment_variables().items()
     ]
     return _table(["variable", "default", "accepts", "what it is"], rows)
 

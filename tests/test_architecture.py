@@ -27,6 +27,7 @@ LAYERS = [
     {"cursors", "uris", "zimfile"},
     {"logs", "telemetry"},
     {"config"},
+    {"config_errors"},
     {"errors", "files", "languages", "text", "token_bucket", "tokens"},
     {"__init__"},
 ]
@@ -50,7 +51,7 @@ OWNERS = {
     "libzim": {"worker/zim.py"},
     "mcp": {"server.py", "http/", "protocol/"},
     "mcp_types": {"server.py", "http/", "protocol/"},
-    "pydantic": {"config.py", "http/app.py", "app/", "protocol/"},
+    "pydantic": {"config.py", "config_errors.py", "http/app.py", "app/", "protocol/"},
     "click": {"cli/"},
     "httpcore2": {"catalog/client.py"},
     "httpx2": {"catalog/client.py"},

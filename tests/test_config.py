@@ -17,10 +17,10 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_line_wins_over_the_environment_and_that_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert config.load().tool_mode == "simple"
+    assert config.load_settings().tool_mode == "simple"
     monkeypatch.setenv("OPENZIM_MCP_TOOL_MODE", "advanced")
-    assert config.load().tool_mode == "advanced"
-    assert config.load(tool_mode="simple").tool_mode == "simple"
+    assert config.load_settings().tool_mode == "advanced"
+    assert config.load_settings(tool_mode="simple").tool_mode == "simple"
 
 
 def test_nested_settings_are_merged_from_both(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_nested_settings_are_merged_from_both(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__PER_OPERATION_LIMITS", '{"search": {"burst_size": 3}}')
     monkeypatch.setenv("OPENZIM_MCP_LOGGING__LEVEL", "error")
 
-    settings = config.load(logging={"level": "debug"})
+    settings = config.load_settings(logging={"level": "debug"})
 
     assert settings.rate_limit.burst_size == 7
     assert settings.rate_limit.per_operation_limits["search"].burst_size == 3
@@ -42,7 +42,7 @@ def test_lists_are_written_with_commas_and_directories_with_the_separator_of_pat
     monkeypatch.setenv("OPENZIM_MCP_CORS_ORIGINS", "https://a.example, https://b.example")
     monkeypatch.setenv("OPENZIM_MCP_ALLOWED_DIRECTORIES", f"{tmp_path}{os.pathsep}{tmp_path}")
 
-    settings = config.load()
+    settings = config.load_settings()
 
     assert settings.cors_origins == ("https://a.example", "https://b.example")
     assert settings.allowed_directories == (tmp_path, tmp_path)
@@ -51,14 +51,14 @@ def test_lists_are_written_with_commas_and_directories_with_the_separator_of_pat
 @pytest.mark.parametrize(
     ("variable", "value", "line"),
     [
-        ("PORT", "-1", "port (OPENZIM_MCP_PORT): '-1' is not accepted; give a whole number from 0 to 65535"),
-        ("TOOL_MODE", "both", "tool_mode (OPENZIM_MCP_TOOL_MODE): 'both' is not accepted; give simple or advanced"),
+        ("PORT", "-1", "port (OPENZIM_MCP_PORT): '-1' is not accepted; use a whole number from 0 to 65535"),
+        ("TOOL_MODE", "both", "tool_mode (OPENZIM_MCP_TOOL_MODE): 'both' is not accepted; use simple or advanced"),
         (
             "WATCH_INTERVAL_SECONDS",
             "61",
             (
                 "watch_interval_seconds (OPENZIM_MCP_WATCH_INTERVAL_SECONDS): '61' is not accepted; "
-                "give a whole number from 1 to 60"
+                "use a whole number from 1 to 60"
             ),
         ),
         (
@@ -66,7 +66,7 @@ def test_lists_are_written_with_commas_and_directories_with_the_separator_of_pat
             "59",
             (
                 "cache.ttl_seconds (OPENZIM_MCP_CACHE__TTL_SECONDS): '59' is not accepted; "
-                "give a whole number from 60 to 86400"
+                "use a whole number from 60 to 86400"
             ),
         ),
         (
@@ -74,47 +74,47 @@ def test_lists_are_written_with_commas_and_directories_with_the_separator_of_pat
             "99",
             (
                 "content.max_content_length (OPENZIM_MCP_CONTENT__MAX_CONTENT_LENGTH): '99' is not accepted; "
-                "give a whole number from 100 up"
+                "use a whole number from 100 up"
             ),
         ),
         (
             "SUBSCRIPTIONS_ENABLED",
             "maybe",
-            "subscriptions_enabled (OPENZIM_MCP_SUBSCRIPTIONS_ENABLED): 'maybe' is not accepted; give true or false",
+            "subscriptions_enabled (OPENZIM_MCP_SUBSCRIPTIONS_ENABLED): 'maybe' is not accepted; use true or false",
         ),
         (
             "CORS_ORIGINS",
             "*",
-            "cors_origins (OPENZIM_MCP_CORS_ORIGINS): '*' would allow everyone; name each of the cors origins",
+            "cors_origins (OPENZIM_MCP_CORS_ORIGINS): '*' would allow everyone; list the cors origins",
         ),
         (
             "CACHE",
             "{bad",
-            "cache (OPENZIM_MCP_CACHE='{bad'): not valid JSON; give an object, as in docs/settings.md",
+            "cache (OPENZIM_MCP_CACHE='{bad'): not valid JSON; use an object, as in docs/settings.md",
         ),
-        ("TRANSPORT", "pigeon", "transport (OPENZIM_MCP_TRANSPORT): 'pigeon' is not accepted; give stdio or http"),
+        ("TRANSPORT", "pigeon", "transport (OPENZIM_MCP_TRANSPORT): 'pigeon' is not accepted; use stdio or http"),
         (
             "CORS_ORIGINS",
             "chat.example",
-            "cors_origins (OPENZIM_MCP_CORS_ORIGINS): 'chat.example' is no origin; give its scheme and host, as in "
+            "cors_origins (OPENZIM_MCP_CORS_ORIGINS): 'chat.example' is not an origin; use scheme and host, as in "
             "https://chat.example",
         ),
         (
             "TRUSTED_PROXIES",
             "proxy.example",
-            "trusted_proxies (OPENZIM_MCP_TRUSTED_PROXIES): 'proxy.example' is no address or network, such as "
-            "10.0.0.0/8",
+            "trusted_proxies (OPENZIM_MCP_TRUSTED_PROXIES): 'proxy.example' is not an IP address or network "
+            "(example: 10.0.0.0/8)",
         ),
         (
             "REDIS_URL",
             "cache.example:6379",
-            "redis_url (OPENZIM_MCP_REDIS_URL): give an address that begins with redis:// or rediss:// or valkey:// or "
+            "redis_url (OPENZIM_MCP_REDIS_URL): use a URL that begins with redis:// or rediss:// or valkey:// or "
             "valkeys:// or unix://",
         ),
         (
             "REPLICA",
             "a b",
-            "replica (OPENZIM_MCP_REPLICA): 'a b' is not accepted; give a text",
+            "replica (OPENZIM_MCP_REPLICA): 'a b' is not accepted; use text",
         ),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_bad_value_is_one_line_with_the_setting_the_value_and_what_is_accepted
     monkeypatch.setenv(f"OPENZIM_MCP_{variable}", value)
 
     with pytest.raises(OpenZimMcpConfigurationError) as caught:
-        config.load()
+        config.load_settings()
 
     assert caught.value.message == line
 
@@ -133,12 +133,12 @@ def test_a_bad_token_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENZIM_MCP_AUTH_TOKEN", "hunter2")
 
     with pytest.raises(OpenZimMcpConfigurationError) as caught:
-        config.load()
+        config.load_settings()
 
     assert "hunter2" not in caught.value.message
     monkeypatch.setenv("OPENZIM_MCP_AUTH_TOKEN", "a-token-that-is-long-enough")
-    assert "a-token" not in repr(config.load())
-    assert "a-token" not in config.load().model_dump_json()
+    assert "a-token" not in repr(config.load_settings())
+    assert "a-token" not in config.load_settings().model_dump_json()
 
 
 def test_what_looks_like_a_setting_and_is_none_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def program(name: str) -> str:
 def test_every_setting_in_a_file_is_one(path: Path) -> None:
     named = set(re.findall(r"OPENZIM_MCP_[A-Z][A-Z_]*", path.read_text(encoding="utf-8")))
 
-    assert named - set(config.variables()) == set()
+    assert named - set(config.environment_variables()) == set()
 
 
 # The image
@@ -284,7 +284,7 @@ def test_pods_fit_the_restricted_profile() -> None:
 def test_a_service_of_this_name_does_not_change_the_settings() -> None:
     service = manifest("Service")["metadata"]["name"]
 
-    assert f"{service.upper().replace('-', '_')}_PORT" in config.variables()
+    assert f"{service.upper().replace('-', '_')}_PORT" in config.environment_variables()
     assert manifest("Deployment")["spec"]["template"]["spec"]["enableServiceLinks"] is False
 
 

@@ -55,7 +55,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 def test_every_setting_and_command_has_its_line() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
-    assert [name for name in config.variables() if f"`{name}`" not in text] == []
+    assert [name for name in config.environment_variables() if f"`{name}`" not in text] == []
     assert [name for name in NAMES if f"`{name}`" not in text] == []
 
 

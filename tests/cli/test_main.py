@@ -49,26 +49,26 @@ def test_serving_is_the_default_command_and_ends_with_its_input(command: tuple[s
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--mode", "wild"), "tool_mode (OPENZIM_MCP_TOOL_MODE): 'wild' is not accepted; give simple or advanced"),
+        (("--mode", "wild"), "tool_mode (OPENZIM_MCP_TOOL_MODE): 'wild' is not accepted; use simple or advanced"),
         (
             ("/no/such/place",),
             (
                 "allowed_directories (OPENZIM_MCP_ALLOWED_DIRECTORIES): '/no/such/place' does not exist; "
-                "give a directory that holds .zim files, or one .zim file"
+                "use a directory with .zim files, or one .zim file"
             ),
         ),
         (
             (__file__,),
             (
                 f"allowed_directories (OPENZIM_MCP_ALLOWED_DIRECTORIES): '{__file__}' "
-                "is no directory and no .zim file; give a directory that holds .zim files, or one .zim file"
+                "is neither a directory nor a .zim file; use a directory with .zim files, or one .zim file"
             ),
         ),
         (
             ("--log-level", "loud"),
             (
                 "logging.level (OPENZIM_MCP_LOGGING__LEVEL): 'LOUD' is not accepted; "
-                "give DEBUG or INFO or WARNING or ERROR or CRITICAL"
+                "use DEBUG or INFO or WARNING or ERROR or CRITICAL"
             ),
         ),
     ],

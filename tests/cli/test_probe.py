@@ -172,7 +172,7 @@ def test_a_password_in_an_address_is_not_shown() -> None:
 
 
 def test_its_defaults_are_those_of_the_settings() -> None:
-    known = config.variables()
+    known = config.environment_variables()
 
     assert {name: str(known[name].default) for name in probe.DEFAULTS} == probe.DEFAULTS
 

@@ -37,7 +37,7 @@ def settings_of(server: dict[str, Any]) -> dict[str, str]:
 def test_the_guide_has_every_kind_of_snippet() -> None:
     assert (len(SERVERS), len(REMOTE), len(LINES), len(YAML)) == (7, 1, 2, 2)
     assert {server["command"] for server in SERVERS} | {command for command, _ in YAML} == {"openzim-mcp"}
-    assert {name for server in SERVERS for name in server.get("env", {})} <= set(config.variables())
+    assert {name for server in SERVERS for name in server.get("env", {})} <= set(config.environment_variables())
 
 
 @pytest.mark.parametrize("arguments", sorted({tuple(arguments) for arguments in ARGUMENTS}), ids=" ".join)

@@ -76,7 +76,7 @@ def test_tokens_change_without_a_restart(web: Web, token_file: Path) -> None:
     gone = httpx2.get(f"{web.root}/metrics", headers=bearer(OTHER)).status_code
 
     assert (both, kept, gone) == ([200, 200], 200, 401)
-    assert "its last tokens stay: the token file has no token" in web.log
+    assert "its last tokens stay: the token file contains no token" in web.log
 
 
 def test_a_session_belongs_to_the_token_that_began_it(web: Web, token_file: Path) -> None:

@@ -30,7 +30,7 @@ async def test_a_tool_says_the_same_as_over_the_wire(
     open_server: Callable[..., StdioServer], isles_zim: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
     served = open_server(isles_zim).request("tools/call", {"name": tool, "arguments": arguments})
-    async with Backend.running(config.load(), Library([isles_zim]), 1) as backend:
+    async with Backend.running(config.load_settings(), Library([isles_zim]), 1) as backend:
         found = await direct.run(backend, tool, **arguments)
 
     if isinstance(found, Markdown):
@@ -41,7 +41,7 @@ async def test_a_tool_says_the_same_as_over_the_wire(
 
 async def test_an_error_is_raised(isles_zim: Path) -> None:
     raised: list[errors.OpenZimMcpError] = []
-    async with Backend.running(config.load(), Library([isles_zim]), 1) as backend:
+    async with Backend.running(config.load_settings(), Library([isles_zim]), 1) as backend:
         for arguments in ({"entry_path": "Nowhere at all"}, {"entry_pth": "x"}):
             try:
                 await direct.run(backend, "zim_get", **arguments)

@@ -77,7 +77,7 @@ def _settings(arguments: Sequence[str]) -> Settings:
         given.pop("allowed_directories", None)
     if "log_level" in given:
         given["logging"] = {"level": given.pop("log_level")}
-    return config.load(**given)
+    return config.load_settings(**given)
 
 
 def serve(arguments: Sequence[str]) -> int:

@@ -27,7 +27,7 @@ def settings_for(directories: Sequence[str]) -> Settings:
     from openzim_mcp import config  # noqa: PLC0415  help does without it
 
     given = {"allowed_directories": [os.path.expanduser(path) for path in directories]} if directories else {}
-    return config.load(**given, transport="stdio", rate_limit={"enabled": False})
+    return config.load_settings(**given, transport="stdio", rate_limit={"enabled": False})
 
 
 def run(

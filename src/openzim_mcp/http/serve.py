@@ -116,9 +116,9 @@ def _announce(settings: Settings, listener: socket.socket, serving: str) -> None
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}/mcp"
-    header = ' --header "Authorization: Bearer TOKEN"' if settings.is_guarded else ""
+    header = ' --header "Authorization: Bearer TOKEN"' if settings.requires_token else ""
     log.info("%s on %s; connect with: claude mcp add --transport http zim %s%s", serving, url, url, header)
-    if not settings.is_guarded and not settings.is_local:
+    if not settings.requires_token and not settings.is_local:
         log.warning("everyone who can reach %s:%d is served: there is no token", host, port)
     if not settings.has_sessions:
         log.info("stateless: clients of the handshake revisions have no subscriptions")
