@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.catalog.urls import checked, dated, file_name, is_file_name
+from openzim_mcp.catalog.urls import checked, file_name, is_file_name
 
 FILES = [
     ("https://x.example/zim/wiki_en_all_2026-01.zim.meta4", "wiki_en_all_2026-01.zim"),
@@ -53,19 +53,6 @@ def test_only_addresses_of_the_web_are_asked(url: str) -> None:
 def test_an_address_may_be_relative_to_the_catalogue() -> None:
     assert checked("/zim/a.zim", "http://ship.example/catalog/v2/entries") == "http://ship.example/zim/a.zim"
     assert checked("file:///a.zim", "http://ship.example/") is None
-
-
-@pytest.mark.parametrize(
-    ("stem", "parts"),
-    [
-        ("wiki_en_all_maxi_2026-01", ("wiki_en_all_maxi", "2026-01")),
-        ("wiki_en_2026-01-15", ("wiki_en", "2026-01-15")),
-        ("wiki_en_all", ("wiki_en_all", "")),
-        ("2026-01", ("2026-01", "")),
-    ],
-)
-def test_a_name_has_a_base_and_a_date(stem: str, parts: tuple[str, str]) -> None:
-    assert dated(stem) == parts
 
 
 def test_a_name_is_bare() -> None:

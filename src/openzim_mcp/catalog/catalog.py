@@ -16,6 +16,7 @@ from openzim_mcp import errors, files
 from openzim_mcp.catalog import urls, xml
 from openzim_mcp.catalog.client import host
 from openzim_mcp.languages import three_letter_code
+from openzim_mcp.library.names import split_date
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -69,13 +70,13 @@ class Entry:
     def base(self) -> str:
         """The name of its file without date and extension: what all editions of it have in common."""
         if self.file:
-            return urls.dated(self.file.removesuffix(".zim"))[0]
+            return split_date(self.file.removesuffix(".zim"))[0]
         return "_".join(filter(None, (self.name, self.flavour)))
 
     @functools.cached_property
     def edition(self) -> str:
         """The date in the name of its file; the day it was made where there is none."""
-        dated = urls.dated(self.file.removesuffix(".zim"))[1] if self.file else ""
+        dated = split_date(self.file.removesuffix(".zim"))[1] if self.file else ""
         return dated or self.date
 
 

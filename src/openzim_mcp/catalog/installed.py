@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from openzim_mcp.catalog import urls
 from openzim_mcp.catalog.search import newest
+from openzim_mcp.library.names import split_date
 from openzim_mcp.zimfile import NotAZim, RawFile
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _describe(archive: ArchiveFile) -> Held:
         uuid = RawFile(archive.parts).header().uuid
     except (NotAZim, OSError):
         uuid = ""
-    return Held(archive, *urls.dated(stem), uuid)
+    return Held(archive, *split_date(stem), uuid)
 
 
 def state(entry: Entry, here: Sequence[Held]) -> State:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.catalog import urls
 from openzim_mcp.catalog.client import host
 from openzim_mcp.languages import three_letter_code
+from openzim_mcp.library.names import split_date
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry
     wanted = folded(name.strip()).removesuffix(".zim")
     exact = [entry for entry in catalogue.entries if folded(entry.file or "").removesuffix(".zim") == wanted]
     current = newest(catalogue.entries)
-    base = urls.dated(wanted)[0]
+    base = split_date(wanted)[0]
     rows = (exact, [e for e in current if folded(e.base) == base], [e for e in current if folded(e.name) == base])
     found = next((row for row in rows if row), [])
     if flavour is not None:

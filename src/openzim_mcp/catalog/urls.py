@@ -7,7 +7,6 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,()=~-]{0,190}\.zim")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\.", re.IGNORECASE)
-_DATED = re.compile(r"(?P<base>.+)_(?P<date>\d{4}-\d{2}(?:-\d{2})?[a-z]?)")
 _LONGEST = 2000
 METALINK = ".meta4"
 
@@ -34,9 +33,3 @@ def file_name(url: str) -> str | None:
 def is_file_name(name: str) -> bool:
     """Return whether a file may be called so: a bare name that ends in `.zim`, on every system."""
     return bool(_FILE.fullmatch(name)) and not _RESERVED.match(name) and ".." not in name
-
-
-def dated(stem: str) -> tuple[str, str]:
-    """Split the name of an archive, without `.zim`, into its base and its date; the date may be missing."""
-    found = _DATED.fullmatch(stem)
-    return (found["base"], found["date"]) if found else (stem, "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from openzim_mcp import __version__, errors, files
 from openzim_mcp.cli import clients, handshake, runtime
 from openzim_mcp.cli.terminal import size
+from openzim_mcp.library.names import split_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,6 @@ _OLDEST = (3, 11)
 _PARTS = ("libzim", "mcp", "pydantic", "selectolax", "PyStemmer", "anyio", "click", "rich")
 _IMPORTS = "import libzim.reader, libzim.search, selectolax.lexbor, Stemmer, mcp, pydantic_settings"
 _LITTLE_SPACE = 1_000_000_000
-_DATE = re.compile(r"_\d{4}-\d{2}(?:-\d{2})?$")
 _REINSTALL = "python -m pip install --force-reinstall openzim-mcp"
 
 
@@ -144,7 +143,7 @@ def archives(where: Sequence[str]) -> Iterator[Finding]:
 
 def _archive(row: dict[str, Any]) -> Iterator[Finding]:
     name = row["name"].removesuffix(".zim")
-    again = f"openzim-mcp download {_DATE.sub('', name)}"
+    again = f"openzim-mcp download {split_date(name)[0]}"
     if row["status"] == "unusable":
         yield Finding(f"archive {name}", "bad", row["reason"], again)
     elif row["verification"] == "damaged":

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
+from openzim_mcp.library.names import split_date
 from openzim_mcp.text import safe_line
 from openzim_mcp.zimfile import ArchiveFile, Identity, find_problem, identify
 
@@ -28,7 +29,6 @@ _LISTED_IN_ERRORS = 50
 _UNKNOWN = "still unknown"
 _FIRST_PART = ".zimaa"
 _DOWNLOADING = ".aria2"
-_DATED = re.compile(r"(?P<base>.+)_(?P<date>\d{4}-\d{2}(?:-\d{2})?)")
 _EXTENSION = re.compile(r"\.zim(aa)?$", re.IGNORECASE)
 
 
@@ -254,8 +254,8 @@ def _choose(archives: Sequence[ArchiveFile], reference: str | None) -> ArchiveFi
 
 def newest_editions(names: Iterable[str]) -> dict[str, str]:
     """Return the newest of the names that differ only by their date, by the name without it, in lower case."""
-    dated = (match for name in sorted(names) if (match := _DATED.fullmatch(name)))
-    return {match["base"].casefold(): match.string for match in dated}
+    splits = ((name, *split_date(name)) for name in sorted(names))
+    return {base.casefold(): name for name, base, date in splits if date}
 
 
 def _not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors.ArchiveNotFound:
