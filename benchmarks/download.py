@@ -19,7 +19,7 @@ _FETCH = """
 import hashlib, sys
 from openzim_mcp.catalog.download import download
 from openzim_mcp.catalog.client import Network
-from openzim_mcp.catalog.sources import Source
+from openzim_mcp.catalog.metalink import Source
 print("ready", flush=True)
 sys.stdin.readline()
 url, size, sha256, target = sys.argv[1:]
@@ -61,7 +61,7 @@ def against_curl(size: int, rounds: int) -> str:
         path = make_file(folder, size)
         sha256 = subprocess.run([digest, path], capture_output=True, text=True, check=True).stdout.split()[0]
         target = folder / "out"
-        server = [sys.executable, str(ROOT / "tests" / "mirror.py"), str(folder)]
+        server = [sys.executable, str(ROOT / "tests" / "support" / "mirror.py"), str(folder)]
         mirror = subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert mirror.stdin
         assert mirror.stdout

@@ -18,7 +18,7 @@ from openzim_mcp import errors
 from openzim_mcp.catalog import metalink
 from openzim_mcp.catalog.client import USER_AGENT, Network, Patience
 from openzim_mcp.catalog.download import download
-from openzim_mcp.catalog.sources import Source
+from openzim_mcp.catalog.metalink import Source
 from support.mirror import Fault, Mirror, meta4, serving
 
 NAME = "wiki_en_all_nopic_2026-01.zim"
@@ -361,7 +361,7 @@ KILLED = """
 import sys
 from openzim_mcp.catalog.download import download
 from openzim_mcp.catalog.client import Network
-from openzim_mcp.catalog.sources import Source
+from openzim_mcp.catalog.metalink import Source
 print("ready", flush=True)
 url, size, sha256, target = sys.argv[1:]
 with Network() as network:

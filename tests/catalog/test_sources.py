@@ -7,7 +7,7 @@ import pytest
 
 from openzim_mcp.catalog.catalog import Entry
 from openzim_mcp.catalog.client import Network
-from openzim_mcp.catalog.sources import Source, resolve
+from openzim_mcp.catalog.metalink import Source, resolve
 from support.mirror import Mirror, meta4, serving
 
 NAME = "wiki_en_all_nopic_2026-01.zim"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.catalog.urls import checked, file_name, is_file_name
+from openzim_mcp.catalog.client import checked, file_name, is_file_name
 
 FILES = [
     ("https://x.example/zim/wiki_en_all_2026-01.zim.meta4", "wiki_en_all_2026-01.zim"),

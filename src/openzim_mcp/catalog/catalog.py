@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import errors, files
-from openzim_mcp.catalog import urls, xml
-from openzim_mcp.catalog.client import host
+from openzim_mcp.catalog import xml
+from openzim_mcp.catalog.client import checked, file_name, host
 from openzim_mcp.languages import three_letter_code
 from openzim_mcp.library.names import split_date
 from openzim_mcp.text import safe_line
@@ -64,7 +64,7 @@ class Entry:
     @functools.cached_property
     def file(self) -> str | None:
         """The name that its file gets."""
-        return urls.file_name(self.url) if self.url else None
+        return file_name(self.url) if self.url else None
 
     @functools.cached_property
     def base(self) -> str:
@@ -104,7 +104,7 @@ def load(network: Network, library: str = KIWIX, *, fresh_seconds: float = FRESH
     """
     if not _HTTP.match(library):
         return _from_file(library)
-    if not urls.checked(library):
+    if not checked(library):
         raise errors.CatalogueUnreadable(f"{safe_line(library, 200)!r} is no address.", hint=_ADDRESS_HINT)
     kept = _remembered(library)
     if kept and kept.age < fresh_seconds:
@@ -146,7 +146,7 @@ def _entry(element: xml.Element, base: str) -> Entry:
         date=_date(element.value("dc:issued", "updated")),
         size=_number(link.get("length", "")),
         articles=_number(element.value("articleCount")),
-        url=urls.checked(link.get("href", ""), base),
+        url=checked(link.get("href", ""), base),
     )
 
 
@@ -165,7 +165,7 @@ def _book(element: xml.Element, base: str) -> Entry:
         date=_date(given("date", "")),
         size=None if kib is None else kib * _KIB,
         articles=_number(given("articleCount", "")),
-        url=urls.checked(given("url", ""), base) if given("url") else None,
+        url=checked(given("url", ""), base) if given("url") else None,
     )
 
 

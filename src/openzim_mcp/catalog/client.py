@@ -13,7 +13,7 @@ import socket
 import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import httpcore2
 import httpx2
@@ -30,6 +30,10 @@ OK, PARTIAL, NOT_FOUND, GONE, TOO_MANY, BEYOND_THE_END, FAULTY = 200, 206, 404, 
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _FOLLOWED = 10
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,()=~-]{0,190}\.zim")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\.", re.IGNORECASE)
+_LONGEST = 2000
+METALINK = ".meta4"
 
 # Reading 64 KiB at a time, as the library does, costs several times the work of the transfer itself.
 httpcore2.HTTP11Connection.READ_NUM_BYTES = 1 << 19
@@ -110,6 +114,30 @@ class Network:
                 if len(found) > limit:
                     raise errors.Unreachable(f"{host(url)} sends more than {limit >> 20} MiB, which cannot be right.")
             return bytes(found)
+
+
+def checked(url: str, base: str = "") -> str | None:
+    """Return an address if it is one of the web, made absolute; None for any other."""
+    url = url.strip()
+    try:
+        absolute = urljoin(base, url) if base else url
+        parts = urlsplit(absolute)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        return None
+    printable = absolute.isprintable() and " " not in absolute and len(absolute) <= _LONGEST
+    return absolute if sound and printable else None
+
+
+def file_name(url: str) -> str | None:
+    """Return the name that a file of this address gets; None where the address has no safe one."""
+    name = unquote(urlsplit(url).path.rpartition("/")[2]).removesuffix(METALINK)
+    return name if is_file_name(name) else None
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a file may be called so: a bare name that ends in `.zim`, on every system."""
+    return bool(_FILE.fullmatch(name)) and not _RESERVED.match(name) and ".." not in name
 
 
 def host(url: str) -> str:

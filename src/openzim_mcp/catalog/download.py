@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from openzim_mcp.catalog.client import Answer, Network
-    from openzim_mcp.catalog.metalink import Pieces
-    from openzim_mcp.catalog.sources import Source
+    from openzim_mcp.catalog.metalink import Pieces, Source
 
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 _BEYOND = re.compile(r"bytes \*/(\d{1,18})")

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp.catalog import xml
-from openzim_mcp.catalog.urls import checked
+from openzim_mcp.catalog.client import METALINK, checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from openzim_mcp.catalog.catalog import Entry
+    from openzim_mcp.catalog.client import Network
 
 _HASHES = {"sha-1": ("sha1", 40), "sha-256": ("sha256", 64), "sha-512": ("sha512", 128), "md5": ("md5", 32)}
 _HEX = re.compile(r"[0-9a-f]+")
 _LEAST_PIECE = 1 << 12
 _LAST_PRIORITY = 999_999
+_METALINK_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,30 @@ class Metalink:
     sha256: str | None
     mirrors: tuple[str, ...]
     pieces: Pieces | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to get: its name, where it is, and what is known of it."""
+
+    name: str
+    urls: tuple[str, ...]
+    size: int | None = None
+    sha256: str | None = None
+    pieces: Pieces | None = None
+
+
+def resolve(network: Network, entry: Entry) -> Source:
+    """Ask the library for size, SHA-256 and mirrors of an archive; do without where it does not say."""
+    assert entry.url
+    assert entry.file
+    direct = entry.url.removesuffix(METALINK)
+    raw = network.read(direct + METALINK, _METALINK_BYTES)
+    found = parse(xml.decode(raw), entry.file) if raw else None
+    if found is None:
+        return Source(entry.file, (direct,))
+    urls = tuple(dict.fromkeys((*found.mirrors, direct)))
+    return Source(entry.file, urls, found.size or None, found.sha256, found.pieces)
 
 
 def parse(text: str, name: str) -> Metalink | None:

@@ -15,7 +15,7 @@ from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:
     from openzim_mcp.catalog.catalog import Catalogue, Entry
-    from openzim_mcp.catalog.installed import State
+    from openzim_mcp.catalog.search import State
     from openzim_mcp.cli.terminal import Terminal
 
 _HEADER = ("name", "date", "size", "what is in it", "lang", "here", "title")
@@ -64,14 +64,14 @@ def run(
 
     Their names are what `download` takes.
     """
-    from openzim_mcp.catalog import installed, search  # noqa: PLC0415
+    from openzim_mcp.catalog import search  # noqa: PLC0415
     from openzim_mcp.catalog.client import Network  # noqa: PLC0415
 
-    here = installed.held(transfers.archives(where))
+    here = search.held(transfers.archives(where))
     with Network() as network:
         catalogue = transfers.catalogue(terminal, network, library, anew=given["refresh"])
     wish = search.Wish(words, given["lang"], given["category"], given["flavour"], given["max_size"])
-    found = [(entry, installed.state(entry, here)) for entry in search.search(catalogue, wish)]
+    found = [(entry, search.state(entry, here)) for entry in search.search(catalogue, wish)]
     limit = given["limit"] or (len(found) if terminal.as_json else _LISTED)
     _show(terminal, catalogue, found[:limit], len(found))
     return None if found else Exit.NO

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openzim_mcp.catalog.catalog import Catalogue, Entry
     from openzim_mcp.catalog.client import Network
     from openzim_mcp.catalog.download import Doing, Done
-    from openzim_mcp.catalog.sources import Source
+    from openzim_mcp.catalog.metalink import Source
     from openzim_mcp.cli.terminal import Bars, Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
@@ -145,10 +145,10 @@ def get(
 
 
 def _source(network: Network, order: Order) -> Source | errors.OpenZimMcpError:
-    from openzim_mcp.catalog import sources  # noqa: PLC0415
+    from openzim_mcp.catalog import metalink  # noqa: PLC0415
 
     try:
-        return sources.resolve(network, order.entry)
+        return metalink.resolve(network, order.entry)
     except errors.OpenZimMcpError as error:
         return error
 

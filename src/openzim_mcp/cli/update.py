@@ -14,7 +14,7 @@ from openzim_mcp.cli.exits import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:
-    from openzim_mcp.catalog.installed import Update
+    from openzim_mcp.catalog.search import Update
     from openzim_mcp.cli.terminal import Terminal
 
 _HEADER = ("name", "here", "newer", "size")
@@ -31,7 +31,7 @@ def run(terminal: Terminal, where: list[str], library: str | None, *, yes: bool,
     The old file stays until the new one is complete and its checksum is right. Without --yes, and where nobody can be
     asked, nothing is replaced.
     """
-    from openzim_mcp.catalog import installed  # noqa: PLC0415
+    from openzim_mcp.catalog import search  # noqa: PLC0415
     from openzim_mcp.catalog.client import Network  # noqa: PLC0415
 
     archives = transfers.archives(where)
@@ -39,7 +39,7 @@ def run(terminal: Terminal, where: list[str], library: str | None, *, yes: bool,
         raise errors.ArchiveNotFound("There is no archive to update.", hint="Name the directory where archives are.")
     with Network() as network:
         catalogue = transfers.catalogue(terminal, network, library, anew=refresh)
-        found = installed.updates(catalogue, installed.held(archives))
+        found = search.updates(catalogue, search.held(archives))
         if not found:
             terminal.show({"updates": []}, f"Nothing newer for the {len(archives)} archives that are here.")
             return None
