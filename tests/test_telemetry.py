@@ -126,7 +126,7 @@ def test_without_the_packages_the_server_says_what_to_install_and_serves(town_zi
 def test_without_a_collector_nothing_is_loaded() -> None:
     code = (
         "import sys; from openzim_mcp import telemetry\n"
-        "with telemetry.sending('x'): print([name for name in sys.modules if name.startswith('opentelemetry')])"
+        "with telemetry.exporting_spans('x'): print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

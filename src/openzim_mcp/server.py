@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp.server import NotificationOptions, ServerRequestContext
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from openzim_mcp.app.limits import Purse
+    from openzim_mcp.app.limits import BucketStore
     from openzim_mcp.library.scan import Listing
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ def serve(settings: config.Settings) -> int:
     for sentence in config.unknown_variables():
         log.warning(sentence)
     try:
-        with telemetry.sending(settings.server_name):
+        with telemetry.exporting_spans(settings.server_name):
             if settings.transport == "http":
                 return _serve_http(settings)
             anyio.run(_serve_stdio, settings)
@@ -141,14 +141,14 @@ def _serve_http(settings: config.Settings) -> int:
     from openzim_mcp.http import redis_limits, serve  # noqa: PLC0415  a server over a pipe does without it
 
     if settings.redis_url:
-        redis_limits.check(settings.redis_url.get_secret_value())
-    return serve.listen(settings, http_application, _serving(_library(settings).scan()))
+        redis_limits.check_redis_url(settings.redis_url.get_secret_value())
+    return serve.run_server(settings, http_application, _serving(_library(settings).scan()))
 
 
 def http_application(settings: config.Settings) -> ASGIApp:
     """Return the application that a process serves; what it needs runs as long as it does."""
     from openzim_mcp.http.app import Application  # noqa: PLC0415
-    from openzim_mcp.http.redis_limits import SharedPurse  # noqa: PLC0415
+    from openzim_mcp.http.redis_limits import RedisBuckets  # noqa: PLC0415
 
     redis = settings.redis_url
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -157,13 +157,13 @@ def http_application(settings: config.Settings) -> ASGIApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(_router: object) -> AsyncIterator[dict[str, Any]]:
-        store = SharedPurse(settings.rate_limit, redis.get_secret_value()) if redis else None
+        store = RedisBuckets(settings.rate_limit, redis.get_secret_value()) if redis else None
         shared = contextlib.aclosing(store) if store else contextlib.nullcontext()
-        async with shared as purse, _running(settings, workers, purse) as (backend, subscriptions):
+        async with shared as buckets, _running(settings, workers, buckets) as (backend, subscriptions):
             application = Application(build(backend, subscriptions), backend, subscriptions)
             served.append(application.asgi)
             async with application.sessions.run():
-                yield {"closing": application.closing, "proxies": application.proxies}
+                yield {"shutdown": application.shutdown, "proxies": application.proxies}
 
     async def serve_request(scope: Scope, receive: Receive, send: Send) -> None:
         await served[0](scope, receive, send)
@@ -173,11 +173,11 @@ def http_application(settings: config.Settings) -> ASGIApp:
 
 @contextlib.asynccontextmanager
 async def _running(
-    settings: config.Settings, workers: int, purse: Purse | None = None
+    settings: config.Settings, workers: int, buckets: BucketStore | None = None
 ) -> AsyncIterator[tuple[Backend, Subscriptions]]:
     """Have all that serving needs while the block runs."""
     library = _library(settings)
-    async with Backend.running(settings, library, workers, purse) as backend, anyio.create_task_group() as tasks:
+    async with Backend.running(settings, library, workers, buckets) as backend, anyio.create_task_group() as tasks:
         subscriptions = Subscriptions()
         if settings.subscriptions_enabled:
             tasks.start_soon(watch, backend, subscriptions)

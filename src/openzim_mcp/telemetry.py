@@ -23,7 +23,7 @@ _LAST_SECONDS = 2.0
 
 
 @contextlib.contextmanager
-def sending(name: str) -> Iterator[None]:
+def exporting_spans(name: str) -> Iterator[None]:
     """Send spans under this name while the block runs, if the environment names a collector."""
     if not any(os.environ.get(variable) for variable in _COLLECTOR):
         yield

@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 import pytest
 
-from openzim_mcp.app.limits import LocalPurse
+from openzim_mcp.app.limits import MemoryBuckets
 from openzim_mcp.config import RateLimitSettings
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 from openzim_mcp.http import redis_limits
-from openzim_mcp.http.redis_limits import SharedPurse
+from openzim_mcp.http.redis_limits import RedisBuckets
 from support.http_server import Visit, Web
 from support.redis_server import PASSWORD, Store
 
@@ -39,13 +39,13 @@ def own(tmp_path: Path) -> Iterator[Store]:
 
 
 @contextlib.asynccontextmanager
-async def purse(url: str, **settings: Any) -> AsyncIterator[SharedPurse]:
-    made = SharedPurse(RateLimitSettings(**(settings or SLOW)), url)
+async def purse(url: str, **settings: Any) -> AsyncIterator[RedisBuckets]:
+    made = RedisBuckets(RateLimitSettings(**(settings or SLOW)), url)
     async with contextlib.aclosing(made):
         yield made
 
 
-async def taken(of: SharedPurse | LocalPurse, client: str, *costs: int) -> list[bool]:
+async def taken(of: RedisBuckets | MemoryBuckets, client: str, *costs: int) -> list[bool]:
     """Which of these costs could be taken."""
     return [await of.take(client, "default", cost) == 0 for cost in costs]
 
@@ -115,7 +115,7 @@ async def test_shared_buckets_are_like_those_of_one_process(running: Store) -> N
         "burst_size": 20,
         "per_operation_limits": {"search": {"requests_per_second": 15, "burst_size": 6}},
     }
-    alone = LocalPurse(RateLimitSettings(**limits))
+    alone = MemoryBuckets(RateLimitSettings(**limits))
     async with purse(running.url, **limits) as here:
         for number in range(30):
             operation, cost = ("search", 2) if number % 3 else ("default", 1 + number % 25)
@@ -222,7 +222,7 @@ async def test_a_wrong_password_is_told_by_its_kind_only(running: Store, caplog:
 )
 async def test_an_address_that_is_none_ends_the_start_and_is_not_shown(rest: str) -> None:
     with pytest.raises(OpenZimMcpConfigurationError) as told:
-        redis_limits.check(f"redis://:{PASSWORD}{'@' if '@' not in rest else ''}{rest}")
+        redis_limits.check_redis_url(f"redis://:{PASSWORD}{'@' if '@' not in rest else ''}{rest}")
 
     assert "OPENZIM_MCP_REDIS_URL" in told.value.message
     assert PASSWORD not in str(told.value)
@@ -231,14 +231,14 @@ async def test_an_address_that_is_none_ends_the_start_and_is_not_shown(rest: str
 
 async def test_addresses_that_can_be_meant_are_accepted() -> None:
     for url in ("redis://h", "rediss://:p@h:6380/2", "valkeys://u:p@h", "redis://valkey:6379", "unix:///run/x.sock"):
-        redis_limits.check(url)
+        redis_limits.check_redis_url(url)
 
 
 async def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
 
     with pytest.raises(OpenZimMcpConfigurationError, match=r"needs redis: pip install 'openzim-mcp\[cluster\]'"):
-        redis_limits.check("redis://h")
+        redis_limits.check_redis_url("redis://h")
 
 
 async def test_a_server_starts_and_answers_without_its_store(own: Store, town_zim: Path) -> None:

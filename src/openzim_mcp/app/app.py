@@ -14,7 +14,7 @@ from anyio import to_thread
 from cachetools import TTLCache
 
 from openzim_mcp import errors
-from openzim_mcp.app.limits import Purse, RateLimiter
+from openzim_mcp.app.limits import BucketStore, RateLimiter
 from openzim_mcp.library.verdicts import Verdicts
 from openzim_mcp.pool.jobs import Verifier
 from openzim_mcp.pool.pool import Engine
@@ -104,14 +104,14 @@ class Backend:
     @classmethod
     @contextlib.asynccontextmanager
     async def running(
-        cls, settings: Settings, library: Library, workers: int, purse: Purse | None = None
+        cls, settings: Settings, library: Library, workers: int, buckets: BucketStore | None = None
     ) -> AsyncIterator[Backend]:
         """Build the parts and keep them while the block runs."""
         worker = settings.worker
         engine = Engine(workers=workers, deadline=worker.deadline_seconds, memory_mib=worker.memory_mib)
         verifier = Verifier(Verdicts())
         async with engine.running(), verifier.running():
-            limiter = RateLimiter(settings.rate_limit, purse)
+            limiter = RateLimiter(settings.rate_limit, buckets)
             yield cls(settings, library, engine, verifier, limiter, Answers(settings.cache))
 
     @property

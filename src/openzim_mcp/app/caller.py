@@ -1,28 +1,44 @@
-"""Who a request comes from, as the transport has noted it: over HTTP a client among many, over a pipe the only one."""
+"""The caller of a request: over HTTP one client of many, recorded by the middleware; over stdio the only one."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-_CLIENT, _REQUEST = "openzim_mcp.client", "openzim_mcp.request"
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
 
-
-def note(scope: Any, *, client: str | None = None, request: str | None = None) -> None:
-    """Note who a request comes from, or by which name the log knows it."""
-    state = scope.setdefault("state", {})
-    state |= {name: value for name, value in ((_CLIENT, client), (_REQUEST, request)) if value is not None}
+_KEY = "openzim_mcp.caller"
 
 
-def client(scope: Any) -> str:
-    """Return who an HTTP request comes from."""
-    return str(scope.get("state", {}).get(_CLIENT, ""))
+@dataclass(frozen=True)
+class Caller:
+    """Who sent a request, for rate limits, and the id of the request, for the log."""
+
+    client: str = ""
+    request_id: str = ""
 
 
-def request(scope: Any) -> str:
-    """Return the name of an HTTP request in the log."""
-    return str(scope.get("state", {}).get(_REQUEST, ""))
+class RequestContext(Protocol):
+    """The part of the SDK's context that knows the HTTP request."""
+
+    @property
+    def request(self) -> Any:
+        """The HTTP request of a message; None over stdio."""
+        ...
 
 
-def scope_of(context: Any) -> Any:
-    """Return what the transport knows of a message; nothing over a pipe."""
-    return context.request.scope if context.request is not None else {}
+def set_caller(scope: MutableMapping[str, Any], caller: Caller) -> None:
+    """Record the caller of an HTTP request in its ASGI scope."""
+    scope.setdefault("state", {})[_KEY] = caller
+
+
+def get_caller(scope: MutableMapping[str, Any]) -> Caller:
+    """Return the caller of an HTTP request."""
+    caller: Caller = scope["state"][_KEY]
+    return caller
+
+
+def caller_of(context: RequestContext) -> Caller:
+    """Return the caller of an MCP message."""
+    return get_caller(context.request.scope) if context.request is not None else Caller()

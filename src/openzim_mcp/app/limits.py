@@ -30,7 +30,7 @@ COSTS: dict[Operation, int] = {
 _CLIENTS = 10_000
 
 
-class Purse(Protocol):
+class BucketStore(Protocol):
     """Pays for calls."""
 
     @property
@@ -61,7 +61,7 @@ class _Buckets:
         return wait
 
 
-class LocalPurse:
+class MemoryBuckets:
     """Buckets in the memory of this process; those of clients that have not been seen for long are full, and go."""
 
     is_shared = False
@@ -81,18 +81,18 @@ class LocalPurse:
 class RateLimiter:
     """Charges clients for what they ask."""
 
-    def __init__(self, settings: RateLimitSettings, purse: Purse | None = None) -> None:
+    def __init__(self, settings: RateLimitSettings, buckets: BucketStore | None = None) -> None:
         self._enabled = settings.enabled
-        self._purse = purse or LocalPurse(settings)
+        self._buckets = buckets or MemoryBuckets(settings)
 
     @property
     def is_shared(self) -> bool:
         """Whether clients are charged by several processes together."""
-        return self._purse.is_shared
+        return self._buckets.is_shared
 
     async def charge(self, client: str, operation: Operation, times: int = 1) -> None:
         """Take the cost of an operation, or raise an error that says when to come back."""
-        wait = await self._purse.take(client, operation, COSTS[operation] * times) if self._enabled else 0
+        wait = await self._buckets.take(client, operation, COSTS[operation] * times) if self._enabled else 0
         if wait:
             raise OpenZimMcpRateLimitError(
                 f"Too many calls: {operation} would exceed the rate limit.",

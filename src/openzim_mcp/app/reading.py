@@ -68,7 +68,7 @@ class SectionArguments(BudgetedArguments):
     compact: bool = Field(True, description="Fold large tables; false shows them.")
 
 
-def charged_as(given: GetArguments) -> tuple[Operation, int]:
+def get_cost(given: GetArguments) -> tuple[Operation, int]:
     """Return what a call of `zim_get` is charged as, and how often."""
     if given.entry_paths:
         return "get_zim_entries", len(given.entry_paths)

@@ -59,7 +59,7 @@ class SearchArguments(ArchiveArguments):
         return self
 
 
-def charged_as(given: SearchArguments) -> tuple[Operation, int]:
+def search_cost(given: SearchArguments) -> tuple[Operation, int]:
     """Return what a call is charged as; over all archives, that is done when their number is known."""
     return _OPERATIONS[given.mode], 0 if given.cross_file else 1
 

@@ -50,7 +50,7 @@ class Application:
 
     def __init__(self, server: Server[Any], backend: Backend, subscriptions: Subscriptions) -> None:
         settings = backend.settings
-        self.closing = concurrency.Closing(subscriptions.close)
+        self.shutdown = concurrency.Shutdown(subscriptions.close)
         self.proxies = middleware.networks(settings.trusted_proxies)
         self.sessions = StreamableHTTPSessionManager(
             server,
@@ -62,7 +62,7 @@ class Application:
         handle: ASGIApp = self.sessions.handle_request if settings.has_sessions else _Streamless(self.sessions)
         served = _afresh(handle)
         bounded = concurrency.Bounds(
-            middleware.Replica(served, settings.replica) if settings.replica else served, self.closing
+            middleware.Replica(served, settings.replica) if settings.replica else served, self.shutdown
         )
         metrics = _metrics(backend, subscriptions, bounded)
         server.middleware.append(Record(metrics))

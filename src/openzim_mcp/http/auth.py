@@ -7,13 +7,14 @@ import hmac
 import logging
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 
-from openzim_mcp.app import caller
+from openzim_mcp.app.caller import get_caller, set_caller
 from openzim_mcp.config import read_tokens
 from openzim_mcp.http.errors import Refusal
 from openzim_mcp.token_bucket import TokenBucket
@@ -65,7 +66,7 @@ class Entrance:
             )
         else:
             scope["user"] = AuthenticatedUser(access)
-            caller.note(scope, client=access.client_id)
+            set_caller(scope, replace(get_caller(scope), client=access.client_id))
             await self._app(scope, receive, send)
 
     async def _verified(self, token: str) -> AccessToken | None:
@@ -81,7 +82,7 @@ class Entrance:
     def _refusal(self, scope: Scope, token: str | None) -> Refusal:
         if token is None:
             return self._challenge(401, None, "A bearer token is needed: send it as 'Authorization: Bearer TOKEN'.")
-        address = caller.client(scope)
+        address = get_caller(scope).client
         guesses = self._wrong.setdefault(address, TokenBucket(_WRONG_PER_SECOND, _WRONG_AT_ONCE))
         if wait := guesses.take():
             return Refusal(429, "Too many wrong tokens from this address.", retry_after=wait)

@@ -11,7 +11,7 @@ import anyio
 from cachetools import TTLCache
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from openzim_mcp.app import caller
+from openzim_mcp.app.caller import get_caller
 from openzim_mcp.http.errors import Refusal
 from openzim_mcp.http.middleware import SESSION_ID
 
@@ -41,7 +41,7 @@ class _Gone(Exception):
 class Bounds:
     """Counts what each client has under way, and refuses what is too much of it."""
 
-    def __init__(self, app: ASGIApp, closing: Closing, *, body_seconds: float = _BODY_SECONDS) -> None:
+    def __init__(self, app: ASGIApp, closing: Shutdown, *, body_seconds: float = _BODY_SECONDS) -> None:
         self._app = app
         self._closing = closing
         self._body_seconds = body_seconds
@@ -55,7 +55,7 @@ class Bounds:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, if its client has not too many under way already."""
-        visitor = caller.client(scope)
+        visitor = get_caller(scope).client
         if refusal := self._refusal(scope, visitor):
             await refusal(scope, receive, send)
             return
@@ -149,7 +149,7 @@ def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for given, value in headers if given.lower() == name), None)
 
 
-class Closing:
+class Shutdown:
     """Knows the streams that wait for something to happen, and ends them when the server does."""
 
     def __init__(self, *also: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ from openzim_mcp.http import middleware
 if TYPE_CHECKING:
     import asyncio
 
-    from openzim_mcp.http.concurrency import Closing
+    from openzim_mcp.http.concurrency import Shutdown
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class ImpatientProtocol(H11Protocol):
 
     def shutdown(self) -> None:
         """End this connection, as soon as it is idle."""
-        closing: Closing | None = self.app_state.get("closing")
+        closing: Shutdown | None = self.app_state.get("shutdown")
         if closing:
             closing.begin()
         super().shutdown()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from starlette.datastructures import MutableHeaders
 
-from openzim_mcp.app import caller
+from openzim_mcp.app.caller import Caller, set_caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ class Hall:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         name = secrets.token_hex(6)
-        caller.note(scope, client=address_of(scope, self._proxies), request=name)
+        set_caller(scope, Caller(address_of(scope, self._proxies), name))
 
         async def told(message: Message) -> None:
             if message["type"] == "http.response.start":

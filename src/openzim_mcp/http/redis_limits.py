@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from openzim_mcp.app.limits import LocalPurse
+from openzim_mcp.app.limits import MemoryBuckets
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ return tostring(wait)
 """What `bucket.TokenBucket` does, for all buckets of a call at once; one that is full again need not be kept."""
 
 
-def check(url: str) -> None:
+def check_redis_url(url: str) -> None:
     """Refuse to start without the package that it takes, or with an address that is none."""
     if importlib.util.find_spec("redis") is None:
         raise OpenZimMcpConfigurationError(f"{_NAME} needs redis: pip install 'openzim-mcp[cluster]'")
@@ -62,7 +62,7 @@ def check(url: str) -> None:
         ) from None
 
 
-class SharedPurse:
+class RedisBuckets:
     """Buckets in a store that all replicas use; while the store is away, those of this process alone."""
 
     def __init__(self, settings: RateLimitSettings, url: str) -> None:
@@ -72,7 +72,7 @@ class SharedPurse:
         self._script = self._store.register_script(_TAKE)
         self._failures = (RedisError, OSError)
         self._settings = settings
-        self._local = LocalPurse(settings)
+        self._local = MemoryBuckets(settings)
         self._away_until = 0.0
 
     @property

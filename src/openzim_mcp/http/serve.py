@@ -31,7 +31,7 @@ _GRACE_SECONDS = 10
 _BACKLOG = 1024
 
 
-def listen(settings: Settings, application: Callable[[Settings], ASGIApp], serving: str) -> int:
+def run_server(settings: Settings, application: Callable[[Settings], ASGIApp], serving: str) -> int:
     """Serve an application until a signal comes, and return the exit code; `serving` says what there is."""
     connections.make_room()
     if hasattr(signal, "SIGHUP"):
@@ -63,7 +63,7 @@ def _serve_among_others(
 ) -> None:
     """Serve, in a process that has just begun."""
     logs.set_up(settings)
-    with telemetry.sending(settings.server_name):
+    with telemetry.exporting_spans(settings.server_name):
         _serve(settings, application, listener)
 
 

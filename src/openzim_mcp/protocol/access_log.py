@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 import mcp_types as types
 
-from openzim_mcp.app import caller
+from openzim_mcp.app.caller import caller_of
 from openzim_mcp.logs import FIELDS
 from openzim_mcp.text import safe_line
 
@@ -56,10 +56,10 @@ class Record:
     def _note(self, context: ServerRequestContext[Any, Any], outcome: str, seconds: float) -> None:
         tool, archive = _about(context)
         self._counter.count(context.method, tool, outcome, seconds)
-        scope = caller.scope_of(context)
+        caller = caller_of(context)
         fields = {
-            "request": caller.request(scope),
-            "client": caller.client(scope),
+            "request": caller.request_id,
+            "client": caller.client,
             "tool": tool,
             "archive": archive,
             "ms": round(seconds * 1000, 1),

@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp import MCPError
 
 from openzim_mcp import errors, uris
-from openzim_mcp.app import caller
+from openzim_mcp.app.caller import caller_of
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive import browse
 
@@ -96,7 +96,7 @@ class Completions:
             raise MCPError(types.INVALID_PARAMS, f"There is no argument {what} to complete.")
         if source in _IN_AN_ARCHIVE:
             try:
-                await self.backend.limiter.charge(caller.client(caller.scope_of(context)), "suggestions")
+                await self.backend.limiter.charge(caller_of(context).client, "suggestions")
             except errors.OpenZimMcpRateLimitError:
                 return types.CompleteResult(completion=_NOTHING)
         known = (params.context.arguments if params.context else None) or {}

@@ -12,7 +12,8 @@ import anyio
 import mcp_types as types
 
 from openzim_mcp import cursors, errors, uris
-from openzim_mcp.app import caller, health
+from openzim_mcp.app import health
+from openzim_mcp.app.caller import caller_of
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive import metadata
 from openzim_mcp.worker.reading import article
@@ -110,7 +111,7 @@ class Resources:
                 f"No resource {safe_line(params.uri, 200)!r}.",
                 hint=f"There are {uris.FILES}, {uris.ARCHIVE} and {uris.ENTRY}.",
             )
-        limiter, client = self.backend.limiter, caller.client(caller.scope_of(context))
+        limiter, client = self.backend.limiter, caller_of(context).client
         if address.name is None:
             await limiter.charge(client, "default")
             return _json_result(params.uri, await health.archive_list(self.backend))

@@ -11,9 +11,10 @@ from mcp import MCPError
 from pydantic import Field, model_validator
 
 from openzim_mcp import cursors, errors
-from openzim_mcp.app import caller, health, reading, search
+from openzim_mcp.app import health, reading, search
 from openzim_mcp.app.app import Markdown, Picture
 from openzim_mcp.app.arguments import ArchiveArguments, Arguments, check_start, parse, schema
+from openzim_mcp.app.caller import caller_of
 from openzim_mcp.app.query import ask
 from openzim_mcp.app.query.ask import QueryArguments
 from openzim_mcp.app.reading import GetArguments, SectionArguments
@@ -53,7 +54,7 @@ class Call:
     @property
     def client(self) -> str:
         """Who is charged for it."""
-        return caller.client(caller.scope_of(self.context))
+        return caller_of(self.context).client
 
     @property
     def connection(self) -> object:
@@ -79,7 +80,7 @@ class Tool:
     about: Callable[[Backend], Awaitable[str]] | None = None
     """What the description goes on with, if that depends on the archives."""
 
-    def charged_as(self, given: Arguments) -> tuple[Operation, int]:
+    def cost(self, given: Arguments) -> tuple[Operation, int]:
         """Return the operation that a call stands for, and how often."""
         return (self.operation, 1) if isinstance(self.operation, str) else self.operation(given)
 
@@ -191,7 +192,7 @@ TOOLS = (
         "Search",
         "Find articles by words, a question or a title, in one archive or in all; each with the passage that matches.",
         SearchArguments,
-        search.charged_as,
+        search.search_cost,
         _zim_search,
     ),
     Tool(
@@ -199,7 +200,7 @@ TOOLS = (
         "Read an entry",
         "Read an article by path, title or URL as Markdown; or its summary or outline, several entries, a file.",
         GetArguments,
-        reading.charged_as,
+        reading.get_cost,
         reading.zim_get,
     ),
     Tool(
@@ -270,7 +271,7 @@ async def call_tool(
         with foreseen(tool.name):
             given = parse(tool.arguments, params.arguments)
             call = Call(backend, context)
-            await backend.limiter.charge(call.client, *tool.charged_as(given))
+            await backend.limiter.charge(call.client, *tool.cost(given))
             return _result(await tool.run(call, given))
     except errors.OpenZimMcpError as error:
         return _result(error.payload(tool.name), is_error=True)
