@@ -20,14 +20,14 @@ OpenZimMcpError
 │   ├── OutOfMemory                reading it takes more memory than a worker may have
 │   ├── RedirectLoop               an entry redirects in a circle, or more than ten times
 │   └── WorkerFailed               the process that reads archives cannot be started or kept
-├── FileRefused                    a file of the user cannot be written
-│   └── NotEnoughSpace             it is larger than the free space
-├── OpenZimMcpDownloadError        something cannot be got from the network (commands only, never a tool)
-│   ├── CatalogueUnreadable        what a library answers is no catalogue
-│   ├── DownloadFailed             no mirror gives the file as it should be; what was got is kept
-│   ├── DownloadStopped            it was interrupted; what was got is kept
-│   ├── NotInCatalogue             the library has no archive of that name, or several
-│   └── Unreachable                no connection, no answer, or one that breaks off
+├── FileNotWritable                a download or a client's configuration cannot be written
+│   └── NotEnoughSpace             the file is larger than the free space
+├── OpenZimMcpDownloadError        a download failed (commands only, never a tool)
+│   ├── DownloadFailed             no mirror has a valid copy of the file; the downloaded part is kept
+│   ├── DownloadStopped            the download was interrupted; the downloaded part is kept
+│   ├── InvalidCatalog             the catalog cannot be read or is not a catalog
+│   ├── NetworkError               no connection, no response, or an incomplete one
+│   └── NotInCatalog               the catalog has no archive of that name, or several
 └── OpenZimMcpRateLimitError       too many calls
 
 Messages are built from an archive's name, never from a path, so that no error can show where a file lies.
@@ -169,50 +169,50 @@ class WorkerFailed(OpenZimMcpArchiveError):
     operation = "worker_failed"
 
 
-class FileRefused(OpenZimMcpError):
+class FileNotWritable(OpenZimMcpError):
     """A file of the user, such as a download or a client's configuration, cannot be written."""
 
     operation = "file_refused"
 
 
-class NotEnoughSpace(FileRefused):
+class NotEnoughSpace(FileNotWritable):
     """The file is larger than the free space of the directory."""
 
     operation = "not_enough_space"
 
 
 class OpenZimMcpDownloadError(OpenZimMcpError):
-    """Something cannot be got from the network."""
-
-
-class CatalogueUnreadable(OpenZimMcpDownloadError):
-    """What the library answers is no catalogue."""
-
-    operation = "catalogue_unreadable"
+    """A catalog or an archive cannot be downloaded."""
 
 
 class DownloadFailed(OpenZimMcpDownloadError):
-    """No mirror gives the file as it should be; what was got is kept."""
+    """No mirror has a valid copy of the file; the downloaded part is kept."""
 
     operation = "download_failed"
 
 
 class DownloadStopped(OpenZimMcpDownloadError):
-    """The download was interrupted; what was got is kept."""
+    """The download was interrupted; the downloaded part is kept."""
 
     operation = "download_stopped"
 
 
-class NotInCatalogue(OpenZimMcpDownloadError):
-    """The library has no archive of that name, or several."""
+class InvalidCatalog(OpenZimMcpDownloadError):
+    """The catalog cannot be read, or the URL or file is not a catalog."""
 
-    operation = "not_in_catalogue"
+    operation = "catalogue_unreadable"
 
 
-class Unreachable(OpenZimMcpDownloadError):
-    """There is no connection, no answer, or one that breaks off."""
+class NetworkError(OpenZimMcpDownloadError):
+    """There is no connection, no response, or an incomplete one."""
 
     operation = "unreachable"
+
+
+class NotInCatalog(OpenZimMcpDownloadError):
+    """The catalog has no archive of that name, or several."""
+
+    operation = "not_in_catalogue"
 
 
 class OpenZimMcpRateLimitError(OpenZimMcpError):

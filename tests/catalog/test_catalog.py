@@ -225,20 +225,20 @@ def test_something_else_than_a_catalogue_is_said(mirror: Mirror, network: Networ
     if content is not None:
         mirror.add(PAGE.format(0), content)
 
-    with pytest.raises(errors.CatalogueUnreadable, match=f"127.0.0.1:{mirror.port}"):
+    with pytest.raises(errors.InvalidCatalog, match=f"127.0.0.1:{mirror.port}"):
         catalog.load(network, mirror.url)
 
 
 def test_a_catalogue_of_which_nothing_can_be_read_is_said(mirror: Mirror, network: Network) -> None:
     mirror.add(PAGE.format(0), feed("<entry><bad></entry>").encode())
 
-    with pytest.raises(errors.CatalogueUnreadable, match="None of the 1 entries"):
+    with pytest.raises(errors.InvalidCatalog, match="None of the 1 entries"):
         catalog.load(network, mirror.url)
 
 
 @pytest.mark.parametrize("library", ["nothing.xml", ".", "http://[", "https:///x"])
 def test_a_library_that_is_none_is_said(network: Network, library: str) -> None:
-    with pytest.raises(errors.CatalogueUnreadable):
+    with pytest.raises(errors.InvalidCatalog):
         catalog.load(network, library)
 
 

@@ -40,7 +40,7 @@ def test_what_is_not_there_is_none(mirror: Mirror) -> None:
 
 
 def test_a_document_without_end_is_left(mirror: Mirror) -> None:
-    with Network(HASTY) as network, pytest.raises(errors.Unreachable, match="cannot be right"):
+    with Network(HASTY) as network, pytest.raises(errors.NetworkError, match="cannot be right"):
         network.read(f"{mirror.url}/page", 1000)
 
 
@@ -57,7 +57,7 @@ FAULTS = {
 def test_what_goes_wrong_is_a_sentence(mirror: Mirror, sentence: str, fault: Fault) -> None:
     mirror.faults["/page"] = fault
 
-    with Network(HASTY) as network, pytest.raises(errors.Unreachable) as caught:
+    with Network(HASTY) as network, pytest.raises(errors.NetworkError) as caught:
         network.read(f"{mirror.url}/page", 2000)
 
     assert sentence in caught.value.message
@@ -72,7 +72,7 @@ def test_what_goes_wrong_is_a_sentence(mirror: Mirror, sentence: str, fault: Fau
     ],
 )
 def test_a_server_that_cannot_be_reached_is_a_sentence(url: str, sentence: str) -> None:
-    with Network(HASTY) as network, pytest.raises(errors.Unreachable) as caught:
+    with Network(HASTY) as network, pytest.raises(errors.NetworkError) as caught:
         network.read(url, 10)
 
     assert caught.value.message.startswith(sentence)
@@ -81,9 +81,9 @@ def test_a_server_that_cannot_be_reached_is_a_sentence(url: str, sentence: str) 
 
 def test_something_that_speaks_no_http_is_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as odd, Network(HASTY) as network:
-        with pytest.raises(errors.Unreachable, match="has stopped sending"):
+        with pytest.raises(errors.NetworkError, match="has stopped sending"):
             network.read(f"http://127.0.0.1:{odd.getsockname()[1]}/", 10)
-        with pytest.raises(errors.Unreachable, match="does not answer"):
+        with pytest.raises(errors.NetworkError, match="does not answer"):
             network.read(f"https://127.0.0.1:{odd.getsockname()[1]}/", 10)
 
 
@@ -98,7 +98,7 @@ def test_requests_go_through_the_proxy_of_the_environment(mirror: Mirror, monkey
 def test_a_proxy_that_does_not_run_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://me:secret@127.0.0.1:1")
 
-    with Network(HASTY) as network, pytest.raises(errors.Unreachable) as caught:
+    with Network(HASTY) as network, pytest.raises(errors.NetworkError) as caught:
         network.read("http://library.invalid/page", 100)
 
     assert "proxy (HTTP_PROXY)" in str(caught.value.hint)
@@ -108,7 +108,7 @@ def test_a_proxy_that_does_not_run_is_named_without_its_password(monkeypatch: py
 def test_a_proxy_that_cannot_be_understood_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "carrier-pigeon://me:secret@loft")
 
-    with pytest.raises(errors.Unreachable, match="proxy of the environment") as caught:
+    with pytest.raises(errors.NetworkError, match="proxy of the environment") as caught:
         Network()
 
     assert "secret" not in caught.value.message
@@ -137,7 +137,7 @@ def safe(certificate: Path) -> Iterator[Mirror]:
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(safe: Mirror) -> None:
-    with Network(HASTY) as network, pytest.raises(errors.Unreachable, match="certificate that is not trusted"):
+    with Network(HASTY) as network, pytest.raises(errors.NetworkError, match="certificate that is not trusted"):
         network.read(f"https://127.0.0.1:{safe.port}/page", 100)
 
 
@@ -150,7 +150,7 @@ def test_a_redirect_from_https_to_http_is_refused(
 
     with Network(HASTY) as network:
         assert network.read(f"https://127.0.0.1:{safe.port}/near", 100) == b"safe"
-        with pytest.raises(errors.Unreachable, match="redirects from https to http"):
+        with pytest.raises(errors.NetworkError, match="redirects from https to http"):
             network.read(f"https://127.0.0.1:{safe.port}/down", 100)
     assert mirror.asked == []
 

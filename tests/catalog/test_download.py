@@ -236,7 +236,7 @@ def test_the_same_file_is_not_written_by_two_at_once(mirror: Mirror, network: Ne
 
 
 def test_a_directory_that_cannot_be_written_is_said(mirror: Mirror, network: Network, tmp_path: Path) -> None:
-    with pytest.raises(errors.FileRefused, match="No such file"):
+    with pytest.raises(errors.FileNotWritable, match="No such file"):
         download(network, source(mirror), str(tmp_path / "none" / NAME))
 
 

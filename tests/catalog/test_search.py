@@ -62,7 +62,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("name", "message", "hint"), REFUSALS)
 def test_a_name_that_means_nothing_or_several_is_explained(name: str, message: str, hint: str) -> None:
-    with pytest.raises(errors.NotInCatalogue) as caught:
+    with pytest.raises(errors.NotInCatalog) as caught:
         search.choose(LIBRARY, name)
 
     assert message in caught.value.message

@@ -105,13 +105,13 @@ def load(network: Network, library: str = KIWIX, *, fresh_seconds: float = FRESH
     if not _HTTP.match(library):
         return _from_file(library)
     if not checked(library):
-        raise errors.CatalogueUnreadable(f"{safe_line(library, 200)!r} is no address.", hint=_ADDRESS_HINT)
+        raise errors.InvalidCatalog(f"{safe_line(library, 200)!r} is no address.", hint=_ADDRESS_HINT)
     kept = _remembered(library)
     if kept and kept.age < fresh_seconds:
         return kept
     try:
         found = _ask(network, library)
-    except errors.Unreachable as error:
+    except errors.NetworkError as error:
         if kept is None:
             raise
         return replace(kept, stale=error.message)
@@ -208,7 +208,7 @@ def _ask(network: Network, library: str) -> Catalogue:
         if len(entries) == known:
             break
     if unreadable and not entries:
-        raise errors.CatalogueUnreadable(f"None of the {unreadable} entries of {host(library)} can be read.")
+        raise errors.InvalidCatalog(f"None of the {unreadable} entries of {host(library)} can be read.")
     return Catalogue(library, tuple(entries.values()), time.time(), unreadable)
 
 
@@ -230,7 +230,7 @@ def _document(network: Network, url: str) -> str:
     text = xml.decode(raw) if raw is not None else ""
     if not re.search(r"<(feed|library)[\s>]", text[:4000]):
         what = "has nothing at that address" if raw is None else "answers with something else than a catalogue"
-        raise errors.CatalogueUnreadable(
+        raise errors.InvalidCatalog(
             f"{host(url)} {what}.",
             hint=_ADDRESS_HINT,
         )
@@ -242,12 +242,12 @@ def _from_file(path: str) -> Catalogue:
         with open(path, "rb") as file:
             text = xml.decode(file.read(_PAGE_BYTES))
     except OSError as error:
-        raise errors.CatalogueUnreadable(
+        raise errors.InvalidCatalog(
             f"The library {safe_line(path, 200)!r} cannot be read: {error.strerror}.",
             hint=_ADDRESS_HINT,
         ) from None
     if not re.search(r"<(feed|library)[\s>]", text[:4000]):
-        raise errors.CatalogueUnreadable(f"{safe_line(os.path.basename(path), 200)!r} is no library.xml.")
+        raise errors.InvalidCatalog(f"{safe_line(os.path.basename(path), 200)!r} is no library.xml.")
     entries, unreadable = parse(text, "")
     return Catalogue(path, tuple(entries), os.path.getmtime(path), unreadable)
 

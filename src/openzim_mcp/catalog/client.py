@@ -78,7 +78,7 @@ class Network:
                 event_hooks={"response": [_refuse_downgrade]},
             )
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
-            raise errors.Unreachable(
+            raise errors.NetworkError(
                 f"The proxy of the environment cannot be used: {_discreet(str(error))}.",
                 hint=f"Correct or unset {_proxy_variable() or 'HTTPS_PROXY'}.",
             ) from None
@@ -91,7 +91,7 @@ class Network:
 
     @contextlib.contextmanager
     def get(self, url: str, **headers: str) -> Iterator[Answer]:
-        """Ask for an address; raise `Unreachable` with a sentence when there is no answer or it breaks off."""
+        """Ask for an address; raise `NetworkError` with a sentence when there is no answer or it breaks off."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
             with self._client.stream("GET", url, headers=sent) as response:
@@ -99,7 +99,7 @@ class Network:
                 chunks = response.iter_raw() if raw else response.iter_bytes()
                 yield Answer(response.status_code, response.headers, chunks)
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError) as error:
-            raise errors.Unreachable(_sentence(error, url), hint=_hint(error)) from None
+            raise errors.NetworkError(_sentence(error, url), hint=_hint(error)) from None
 
     def read(self, url: str, limit: int) -> bytes | None:
         """Return a whole document of at most `limit` bytes, or None when the server has none there."""
@@ -107,12 +107,12 @@ class Network:
             if answer.status in (NOT_FOUND, GONE):
                 return None
             if answer.status != OK:
-                raise errors.Unreachable(f"{host(url)} answers {status_words(answer.status)}.")
+                raise errors.NetworkError(f"{host(url)} answers {status_words(answer.status)}.")
             found = bytearray()
             for chunk in answer.chunks:
                 found += chunk
                 if len(found) > limit:
-                    raise errors.Unreachable(f"{host(url)} sends more than {limit >> 20} MiB, which cannot be right.")
+                    raise errors.NetworkError(f"{host(url)} sends more than {limit >> 20} MiB, which cannot be right.")
             return bytes(found)
 
 

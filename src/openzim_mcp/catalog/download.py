@@ -137,7 +137,7 @@ class _Download:
             before, url = self.part.size, self.mirrors[0]
             try:
                 self._attempt(url)
-            except (_Trouble, errors.Unreachable) as trouble:
+            except (_Trouble, errors.NetworkError) as trouble:
                 self._last = str(trouble)
                 self.mirrors.rotate(-1)
                 if isinstance(trouble, _Trouble) and trouble.final:
@@ -326,7 +326,7 @@ class _Download:
                     if answer.status != PARTIAL:
                         continue
                     found = b"".join(_up_to(answer, last + 1 - first))
-            except errors.Unreachable:
+            except errors.NetworkError:
                 continue
             if hashlib.new(pieces.algorithm, found, usedforsecurity=False).hexdigest() == pieces.hashes[number]:
                 self.received += len(found)

@@ -205,10 +205,10 @@ class Part:
         with contextlib.suppress(OSError):
             os.unlink(self._note_path)
 
-    def unwritable(self, error: OSError) -> errors.FileRefused:
+    def unwritable(self, error: OSError) -> errors.FileNotWritable:
         """Return an error of the disk as a sentence."""
         kept = f" The {self.size:,} bytes that came are kept." if self.size else ""
-        return errors.FileRefused(f"{self.name} cannot be written: {error.strerror}.{kept}")
+        return errors.FileNotWritable(f"{self.name} cannot be written: {error.strerror}.{kept}")
 
 
 def check_space(directory: str, wanted: int, name: str) -> None:

@@ -90,7 +90,7 @@ def folded(text: str) -> str:
 def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry:
     """Return the archive that is meant by the name of its file, with or without date, or by its name and flavour.
 
-    Raise `NotInCatalogue` when there is none, several, or one that cannot be downloaded.
+    Raise `NotInCatalog` when there is none, several, or one that cannot be downloaded.
     """
     wanted = folded(name.strip()).removesuffix(".zim")
     exact = [entry for entry in catalogue.entries if folded(entry.file or "").removesuffix(".zim") == wanted]
@@ -103,27 +103,27 @@ def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry
     if len(found) != 1:
         raise _several(name, found) if found else _missing(catalogue, name, current)
     if not found[0].file:
-        raise errors.NotInCatalogue(
+        raise errors.NotInCatalog(
             f"{host(catalogue.library)} knows {found[0].base!r}, and does not say where its file is.",
             hint="A kiwix-serve shows archives without offering their files; use the library they came from.",
         )
     return found[0]
 
 
-def _several(name: str, found: Sequence[Entry]) -> errors.NotInCatalogue:
+def _several(name: str, found: Sequence[Entry]) -> errors.NotInCatalog:
     bases = [entry.base for entry in sorted(found, key=lambda entry: entry.size or 0)]
-    return errors.NotInCatalogue(
+    return errors.NotInCatalog(
         f"{safe_line(name, 100)!r} comes in several flavours: {', '.join(bases[:_LISTED])}.",
         hint=f"Name one of them, for example {bases[0]}.",
         did_you_mean=bases[:_LISTED],
     )
 
 
-def _missing(catalogue: Catalogue, name: str, current: Sequence[Entry]) -> errors.NotInCatalogue:
+def _missing(catalogue: Catalogue, name: str, current: Sequence[Entry]) -> errors.NotInCatalog:
     names = [entry.base for entry in current]
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6) or [n for n in names if folded(name) in folded(n)]
     hint = f"Did you mean {' or '.join(close[:3])}?" if close else "Find its name with: openzim-mcp catalog WORDS"
-    return errors.NotInCatalogue(
+    return errors.NotInCatalog(
         f"{host(catalogue.library)} has no archive {safe_line(name, 100)!r}.", hint=hint, did_you_mean=close[:3]
     )
 

@@ -243,7 +243,7 @@ def write(path: str, new: str) -> str | None:
             shutil.copy2(real, backup)
         files.write_atomic(real, new, mode=mode)
     except OSError as error:
-        raise errors.FileRefused(
+        raise errors.FileNotWritable(
             f"{path} cannot be written: {error.strerror}", hint="The old one is as it was; --print shows what to add."
         ) from error
     return backup

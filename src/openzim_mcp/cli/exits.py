@@ -38,9 +38,9 @@ _OF_ERRORS: tuple[tuple[type[errors.OpenZimMcpError], Exit], ...] = (
     (errors.SectionNotFound, Exit.NO),
     (errors.OpenZimMcpValidationError, Exit.USAGE),
     (errors.OpenZimMcpArchiveError, Exit.UNREADABLE),
-    (errors.FileRefused, Exit.DISK),
+    (errors.FileNotWritable, Exit.DISK),
     (errors.DownloadStopped, Exit.INTERRUPTED),
-    (errors.NotInCatalogue, Exit.NO),
+    (errors.NotInCatalog, Exit.NO),
     (errors.OpenZimMcpDownloadError, Exit.NETWORK),
 )
 """The first row that fits an error says how the command ends."""

@@ -71,7 +71,7 @@ def place(directory: str | None) -> str:
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:
-            raise errors.FileRefused(f"{directory!r} cannot be made: {error.strerror}.") from None
+            raise errors.FileNotWritable(f"{directory!r} cannot be made: {error.strerror}.") from None
         return path
     served = [os.path.abspath(path) for path in runtime.settings_for(()).allowed_directories]
     return next(filter(os.path.isdir, served), os.getcwd())

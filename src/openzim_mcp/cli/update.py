@@ -96,6 +96,6 @@ def _retire(update: Update, target: str) -> None:
         for path in [old.path] if os.path.islink(old.path) else old.parts:
             os.unlink(path)
     except OSError as error:
-        raise errors.FileRefused(
+        raise errors.FileNotWritable(
             f"{old.shown} cannot be removed: {error.strerror}; the new one is beside it."
         ) from None
