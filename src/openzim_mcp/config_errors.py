@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, get_origin
 
 from pydantic import SecretStr
+
+from openzim_mcp.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -75,6 +76,6 @@ def describe_unknown_variables(variables: Iterable[str], prefix: str) -> list[st
     sentences = []
     for name in sorted(os.environ):
         if name.upper().startswith(prefix) and not name.upper().startswith(groups):
-            close = difflib.get_close_matches(name.upper(), settings, n=1)
+            close = closest(name.upper(), settings, limit=1)
             sentences.append(f"{name} is not a setting" + (f"; did you mean {close[0]}?" if close else ""))
     return sentences

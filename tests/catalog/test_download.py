@@ -19,6 +19,7 @@ from openzim_mcp.catalog import metalink
 from openzim_mcp.catalog.client import USER_AGENT, Network, Patience
 from openzim_mcp.catalog.download import download
 from openzim_mcp.catalog.metalink import Source
+from openzim_mcp.text import format_size
 from support.mirror import Fault, Mirror, meta4, serving
 
 NAME = "wiki_en_all_nopic_2026-01.zim"
@@ -207,7 +208,7 @@ def test_a_file_that_does_not_fit_is_not_begun(mirror: Mirror, network: Network,
     with pytest.raises(errors.NotEnoughSpace) as caught:
         download(network, source(mirror, size=10**17), str(tmp_path / NAME))
 
-    assert "GB are free" in caught.value.message
+    assert f"{format_size(caught.value.details['free'])} are free" in caught.value.message
     assert mirror.asked == []
     assert left(tmp_path) == []
 
@@ -362,6 +363,7 @@ import sys
 from openzim_mcp.catalog.download import download
 from openzim_mcp.catalog.client import Network
 from openzim_mcp.catalog.metalink import Source
+from openzim_mcp.text import format_size
 print("ready", flush=True)
 url, size, sha256, target = sys.argv[1:]
 with Network() as network:

@@ -6,9 +6,6 @@ import re
 import subprocess
 import sys
 
-import pytest
-
-from openzim_mcp.cli import terminal
 from support.command_line import person
 
 SHOW = """
@@ -96,11 +93,3 @@ def test_a_console_without_unicode_gets_the_nearest_letters() -> None:
 def test_escape_sequences_never_reach_a_terminal() -> None:
     assert "\x1b[31mSome" not in shown(columns=100)
     assert "\x1b" not in shown()
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 B"), (999, "999 B"), (27_345_524, "27.3 MB"), (118_000_000_000, "118 GB"), (2e12, "2.0 TB")],
-)
-def test_sizes_are_said_as_people_say_them(count: float, text: str) -> None:
-    assert terminal.size(count) == text

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from openzim_mcp.errors import OpenZimMcpValidationError
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import closest, safe_line
 
 
 class Arguments(BaseModel):
@@ -61,7 +60,7 @@ def _explain(error: Any, names: list[str], given: dict[str, Any]) -> str:
         return str(error["msg"]).removeprefix("Value error, ")
     name = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        close = closest(name, names, limit=1, cutoff=0.5)
         return f"{safe_line(name, 100)}: unknown argument" + (f", did you mean {close[0]}?" if close else "")
     if error["type"] == "missing":
         return f"{name}: required, but not given"

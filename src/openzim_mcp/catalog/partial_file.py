@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from openzim_mcp import errors, files
+from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -216,7 +217,7 @@ def check_space(directory: str, wanted: int, name: str) -> None:
     free = shutil.disk_usage(directory or ".").free
     if wanted + _SPARE > free:
         raise errors.NotEnoughSpace(
-            f"{name} needs {wanted / 1e9:.2f} GB more, and {free / 1e9:.2f} GB are free.",
+            f"{name} needs {format_size(wanted)} more, and {format_size(free)} are free.",
             hint="Make room, choose another directory with --dir, or a smaller flavour.",
             wanted=wanted,
             free=free,

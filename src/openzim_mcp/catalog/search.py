@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +10,7 @@ from openzim_mcp import errors
 from openzim_mcp.catalog.client import host
 from openzim_mcp.languages import three_letter_code
 from openzim_mcp.library.names import split_date
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import closest, normalize, safe_line
 from openzim_mcp.zimfile import NotAZim, RawFile
 
 if TYPE_CHECKING:
@@ -61,13 +59,13 @@ def newest(entries: Iterable[Entry]) -> list[Entry]:
 
 def search(catalogue: Catalogue, wish: Wish) -> list[Entry]:
     """Return the newest edition of each archive that is as wished: those named by the words first, small ones first."""
-    words = [folded(word) for given in wish.words for word in given.split()]
+    words = [normalize(word) for given in wish.words for word in given.split()]
     found = [entry for entry in newest(catalogue.entries) if _fits(entry, wish, words)]
     return sorted(found, key=lambda entry: (not _named(entry, words), entry.name, entry.size or 0))
 
 
 def _fits(entry: Entry, wish: Wish, words: Sequence[str]) -> bool:
-    text = folded(f"{entry.base} {entry.name} {entry.title} {entry.summary} {entry.category}")
+    text = normalize(f"{entry.base} {entry.name} {entry.title} {entry.summary} {entry.category}")
     return (
         all(word in text for word in words)
         and (wish.language is None or three_letter_code(wish.language) in entry.languages)
@@ -78,13 +76,7 @@ def _fits(entry: Entry, wish: Wish, words: Sequence[str]) -> bool:
 
 
 def _named(entry: Entry, words: Sequence[str]) -> bool:
-    return all(word in folded(f"{entry.base} {entry.title}") for word in words)
-
-
-def folded(text: str) -> str:
-    """Return a text without capitals and accents."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return all(word in normalize(f"{entry.base} {entry.title}") for word in words)
 
 
 def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry:
@@ -92,11 +84,11 @@ def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry
 
     Raise `NotInCatalog` when there is none, several, or one that cannot be downloaded.
     """
-    wanted = folded(name.strip()).removesuffix(".zim")
-    exact = [entry for entry in catalogue.entries if folded(entry.file or "").removesuffix(".zim") == wanted]
+    wanted = normalize(name.strip()).removesuffix(".zim")
+    exact = [entry for entry in catalogue.entries if normalize(entry.file or "").removesuffix(".zim") == wanted]
     current = newest(catalogue.entries)
     base = split_date(wanted)[0]
-    rows = (exact, [e for e in current if folded(e.base) == base], [e for e in current if folded(e.name) == base])
+    rows = (exact, [e for e in current if normalize(e.base) == base], [e for e in current if normalize(e.name) == base])
     found = next((row for row in rows if row), [])
     if flavour is not None:
         found = [entry for entry in found if entry.flavour.casefold() == flavour.casefold()] or found
@@ -121,7 +113,7 @@ def _several(name: str, found: Sequence[Entry]) -> errors.NotInCatalog:
 
 def _missing(catalogue: Catalogue, name: str, current: Sequence[Entry]) -> errors.NotInCatalog:
     names = [entry.base for entry in current]
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6) or [n for n in names if folded(name) in folded(n)]
+    close = closest(name, names) or [n for n in names if normalize(name) in normalize(n)]
     hint = f"Did you mean {' or '.join(close[:3])}?" if close else "Find its name with: openzim-mcp catalog WORDS"
     return errors.NotInCatalog(
         f"{host(catalogue.library)} has no archive {safe_line(name, 100)!r}.", hint=hint, did_you_mean=close[:3]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from openzim_mcp import __version__, errors, files
 from openzim_mcp.cli import clients, handshake, runtime
-from openzim_mcp.cli.terminal import size
 from openzim_mcp.library.names import split_date
+from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -104,7 +104,7 @@ def directories(where: Sequence[str]) -> Iterator[Finding]:
         writable = "can be written" if os.access(folder, os.W_OK) else "cannot be written, so not downloaded to"
         state: State = "good" if free > _LITTLE_SPACE else "warn"
         fix = "" if state == "good" else "free some space before you download"
-        yield Finding("directories", state, f"{path}: readable, {writable}, {size(free)} free", fix)
+        yield Finding("directories", state, f"{path}: readable, {writable}, {format_size(free)} free", fix)
 
 
 def cache(_: Sequence[str]) -> Iterator[Finding]:

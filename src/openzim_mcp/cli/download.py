@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from openzim_mcp.cli import command, transfers
-from openzim_mcp.cli.terminal import Cell, Table, size
+from openzim_mcp.cli.terminal import Cell, Table
+from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from openzim_mcp.cli.exits import Exit
@@ -61,8 +62,10 @@ def run(
 
 def _show(terminal: Terminal, folder: str, here: list[transfers.Order], outcomes: list[transfers.Outcome]) -> None:
     come = [outcome.done for outcome in outcomes if outcome.done]
-    rows: list[list[str | Cell]] = [[order.name, size(os.path.getsize(order.target)), "was here"] for order in here]
-    rows += [[os.path.basename(done.path), size(done.size), _CHECKED[done.checked_by]] for done in come]
+    rows: list[list[str | Cell]] = [
+        [order.name, format_size(os.path.getsize(order.target)), "was here"] for order in here
+    ]
+    rows += [[os.path.basename(done.path), format_size(done.size), _CHECKED[done.checked_by]] for done in come]
     payload = {
         "directory": folder,
         "files": [{"file": order.name, "status": "ok", "path": order.target, "received": 0} for order in here]

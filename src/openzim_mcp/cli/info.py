@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp.cli import command, runtime
-from openzim_mcp.cli.terminal import Cell, Facts, Table, size
+from openzim_mcp.cli.terminal import Cell, Facts, Table
+from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend
@@ -45,7 +46,7 @@ def _facts(told: dict[str, Any]) -> list[tuple[str, str | Cell]]:
     return [
         *((name, told["metadata"][name]) for name in _TOLD if told["metadata"].get(name)),
         *((words, f"{told['counts'][name]:,}") for name, words in _COUNTED.items() if name in told["counts"]),
-        ("size", size(told["size"])),
+        ("size", format_size(told["size"])),
         ("search index", Cell(indexes, "good") if indexes else Cell("none: searching reads the articles", "warn")),
         ("main page", told["main_page"] or "none"),
         ("name", told["archive"].removesuffix(".zim")),

@@ -9,7 +9,8 @@ import anyio
 from openzim_mcp import errors
 from openzim_mcp.cli import command, runtime
 from openzim_mcp.cli.exits import Exit
-from openzim_mcp.cli.terminal import Cell, Table, size
+from openzim_mcp.cli.terminal import Cell, Table
+from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend
@@ -55,7 +56,7 @@ def _row(archive: dict[str, Any]) -> list[str | Cell]:
     told = archive.get("metadata", {})
     words = [told.get(name, "") for name in ("title", "language", "date")]
     articles = f"{archive['counts']['articles']:,}" if "counts" in archive else ""
-    return [archive["name"].removesuffix(".zim"), *words, articles, size(archive["size"]), state(archive)]
+    return [archive["name"].removesuffix(".zim"), *words, articles, format_size(archive["size"]), state(archive)]
 
 
 def state(archive: dict[str, Any]) -> Cell:

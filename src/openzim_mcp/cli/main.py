@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import gc
 import os
 import signal
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from openzim_mcp import __version__, logs
 from openzim_mcp.cli import registry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
+from openzim_mcp.text import closest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,7 @@ def serve(arguments: Sequence[str]) -> int:
 
 def _meant(words: Sequence[str]) -> str | None:
     """Return the command that was probably meant by a first word that is none, and no path either."""
-    close = difflib.get_close_matches(words[0], registry.NAMES, n=1) if words else []
+    close = closest(words[0], registry.NAMES, limit=1) if words else []
     return close[0] if close and not os.path.exists(words[0]) else None
 
 

@@ -16,6 +16,8 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeAlias
 
+from openzim_mcp.text import replace_control
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 Style = Literal["", "good", "warn", "bad", "dim"]
 _COLOURS: dict[Style, str] = {"": "", "good": "green", "warn": "yellow", "bad": "red", "dim": "dim"}
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _PLAIN_LETTERS = {
     "…": "...",
     "—": "-",
@@ -104,11 +105,6 @@ def settle_alphabet() -> None:
             stream.reconfigure(errors="plainer")
 
 
-def harmless(text: str) -> str:
-    """Return a text without what could move a terminal's cursor, recolour it or reorder a line."""
-    return _CONTROL.sub("", text)
-
-
 def _cell(cell: str | Cell) -> Cell:
     return cell if isinstance(cell, Cell) else Cell(cell)
 
@@ -160,10 +156,10 @@ def _renderable(block: Block, width: int) -> RenderableType:
     from rich.text import Text  # noqa: PLC0415
 
     def text(cell: str | Cell) -> Text:
-        return Text(harmless(_cell(cell).text), style=_COLOURS[_cell(cell).style])
+        return Text(replace_control(_cell(cell).text), style=_COLOURS[_cell(cell).style])
 
     if isinstance(block, str):
-        return _page(harmless(block))
+        return _page(replace_control(block))
     if isinstance(block, Cell):
         return text(block)
     if isinstance(block, Lines):
@@ -205,7 +201,7 @@ class Bars:
 
     def add(self, label: str, total: int | None = None) -> Callable[[int, int | None], None]:
         """Start a bar of bytes; call what is returned with the bytes done, and in all where that is known by now."""
-        task = self._progress.add_task(harmless(label), total=total) if self._progress else None
+        task = self._progress.add_task(replace_control(label), total=total) if self._progress else None
 
         def update(done: int, total: int | None) -> None:
             if self._progress:
@@ -268,7 +264,7 @@ class Terminal:
                     console.print()
                 console.print(_renderable(block, console.width), soft_wrap=isinstance(block, Cell | Lines))
         else:
-            self._write(harmless("\n\n".join(map(_markdown, blocks))))
+            self._write(replace_control("\n\n".join(map(_markdown, blocks))))
 
     def _write(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
@@ -279,7 +275,7 @@ class Terminal:
         if _colourful(sys.stderr):
             _console(sys.stderr).print(_renderable(Cell(text, style), 0), soft_wrap=True)
         else:
-            sys.stderr.write(f"{harmless(text)}\n")
+            sys.stderr.write(f"{replace_control(text)}\n")
 
     def complain(self, error: errors.OpenZimMcpError) -> None:
         """Say what went wrong and what to do about it."""
@@ -313,12 +309,3 @@ def _as_json(payload: Any) -> str:
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(payload, ensure_ascii=plain, indent=2)
     return re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def size(count: float) -> str:
-    """Return a number of bytes as people say it."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 1000:  # noqa: PLR2004
-            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"  # noqa: PLR2004
-        count /= 1000
-    return f"{count:.1f} TB"

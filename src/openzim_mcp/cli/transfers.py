@@ -13,7 +13,7 @@ import click
 from openzim_mcp import errors
 from openzim_mcp.cli import runtime
 from openzim_mcp.cli.exits import Exit, code_of
-from openzim_mcp.cli.terminal import size
+from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -195,4 +195,4 @@ def _get(
 
 def shown(count: int | None) -> str:
     """Return a size for a table, where it is known."""
-    return "" if count is None else size(count)
+    return "" if count is None else format_size(count)

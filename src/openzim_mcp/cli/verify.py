@@ -10,7 +10,8 @@ import click
 from openzim_mcp import errors
 from openzim_mcp.cli import command, runtime
 from openzim_mcp.cli.exits import Exit
-from openzim_mcp.cli.terminal import Cell, Table, size
+from openzim_mcp.cli.terminal import Cell, Table
+from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend
@@ -41,7 +42,7 @@ def run(terminal: Terminal, archives: tuple[str, ...], where: list[str]) -> Exit
             return [await _verify(backend, archive, bars) for archive in chosen]
 
     reports = runtime.run(terminal, where or files, work)
-    rows = [(r["name"].removesuffix(".zim"), size(r["size"]), _verdict(r), _indexes(r)) for r in reports]
+    rows = [(r["name"].removesuffix(".zim"), format_size(r["size"]), _verdict(r), _indexes(r)) for r in reports]
     blocks = [Table(_HEADER, rows, frozenset({"size"}))] if rows else ["There is no archive."]
     terminal.show({"archives": reports}, *blocks)
     return None if reports and all(report["is_valid"] for report in reports) else Exit.NO

@@ -5,7 +5,6 @@ A name from outside is only ever compared with what a scan of the allowed direct
 
 from __future__ import annotations
 
-import difflib
 import importlib.resources
 import itertools
 import os
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
 from openzim_mcp.library.names import split_date
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import closest, safe_line
 from openzim_mcp.zimfile import ArchiveFile, Identity, find_problem, identify
 
 if TYPE_CHECKING:
@@ -272,7 +271,7 @@ def _not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors
             **details,
         )
     shown = safe_line(os.path.basename(reference), 100)
-    close = difflib.get_close_matches(_EXTENSION.sub("", shown), [a.name for a in archives], n=3, cutoff=0.5)
+    close = closest(_EXTENSION.sub("", shown), (a.name for a in archives), cutoff=0.5)
     hint = f"Did you mean {close[0]!r}?" if close else "Use one of the names in available_archives."
     return errors.ArchiveNotFound(
         f"No archive {shown!r} in the served directories.", hint=hint, did_you_mean=close, **details

@@ -14,7 +14,7 @@ import mcp_types as types
 from openzim_mcp import cursors, errors, uris
 from openzim_mcp.app import health
 from openzim_mcp.app.caller import caller_of
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import format_size, safe_line
 from openzim_mcp.worker.archive import metadata
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading import entry as entries
@@ -37,7 +37,6 @@ _ICONS_SINCE = "2025-11-25"
 _ICON_BYTES = 96 << 10
 """Icons of one page in all: some clients show a list of resources to the model, who pays for every byte."""
 _ENTRY_FRESH_MS = 60_000
-_SIZES = ("bytes", "KB", "MB", "GB", "TB")
 
 FILES = types.Resource(
     uri=uris.FILES,
@@ -182,7 +181,7 @@ class Resources:
 
 
 def _resource(archive: ArchiveFile, label: Payload, icon: str) -> types.Resource:
-    facts = [label.get("language"), label.get("date"), _size(archive.size)]
+    facts = [label.get("language"), label.get("date"), format_size(archive.size)]
     about = [label.get("description"), ", ".join(filter(None, facts))]
     modified = f"{health.time_of(archive.modified)}Z"
     picture = types.Icon(src=f"data:image/png;base64,{icon}", mime_type="image/png", sizes=["48x48"])
@@ -195,14 +194,6 @@ def _resource(archive: ArchiveFile, label: Payload, icon: str) -> types.Resource
         annotations=types.Annotations(audience=["user", "assistant"], priority=0.5, last_modified=modified),
         icons=[picture] if icon else None,
     )
-
-
-def _size(size: float) -> str:
-    for unit in _SIZES:
-        if size < 1000 or unit == _SIZES[-1]:  # noqa: PLR2004
-            break
-        size /= 1000
-    return f"{size:.3g} {unit}"
 
 
 def _after(cursor: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openzim_mcp import errors, tokens
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import closest, safe_line
 from openzim_mcp.worker import render
 from openzim_mcp.worker.reading import article
 
@@ -131,7 +130,7 @@ def _definition(document: Document, wanted: str) -> _Part | None:
 
 
 def _not_found(document: Document, item: Item, name: str) -> errors.SectionNotFound:
-    close = difflib.get_close_matches(name.strip(), [s.title for s in document.sections[1:]], n=3, cutoff=0.5)
+    close = closest(name.strip(), (s.title for s in document.sections[1:]), cutoff=0.5)
     return errors.SectionNotFound(
         f"{item.path!r} has no section {safe_line(name, 100)!r}.",
         hint=f"Did you mean {close[0]!r}?" if close else "Use one of available_sections.",
