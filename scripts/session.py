@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import re
 import shlex
 import subprocess
@@ -41,6 +40,8 @@ def run(line: str, **variables: str) -> str:
 
 def on_terminal(words: list[str], environment: dict[str, str], *, with_errors: bool = True) -> tuple[int, str]:
     """Run a program on a terminal of its own; return its exit code and what it shows."""
+    import pty  # noqa: PLC0415  not on Windows, where the other functions are still of use
+
     master, slave = pty.openpty()
     errors = slave if with_errors else subprocess.DEVNULL
     process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=errors, env=environment)

@@ -371,6 +371,7 @@ with Network() as network:
 """
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_killed_at_twenty_random_moments_it_goes_on_and_the_file_is_right(mirror: Mirror, tmp_path: Path) -> None:
     content = CONTENT * 4
     mirror.add("/x.zim", content)

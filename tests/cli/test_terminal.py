@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -28,6 +27,7 @@ def shown(*arguments: str, columns: int | None = None, **variables: str) -> str:
     command = [sys.executable, "-c", SHOW, *arguments]
     if columns is None:
         return subprocess.run(command, env=person(**variables), capture_output=True, check=True).stdout.decode()
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     master, slave = pty.openpty()
     process = subprocess.Popen(command, stdout=slave, stderr=slave, env=person(COLUMNS=str(columns), **variables))
     os.close(slave)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import shutil
 import signal
@@ -225,6 +224,7 @@ def test_a_disk_that_cannot_be_written_gets_a_sentence(shop: Shop, town_zim: Pat
     assert ended.code == 5
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as a signal")
 def test_an_interrupted_download_says_so_and_goes_on_later(shop: Shop, town_zim: Path) -> None:
     path = shop.put(town_zim).removeprefix(shop.mirror.url)
     shop.mirror.faults[path] = Fault(bytes_a_second=20_000, times=1)
@@ -305,6 +305,7 @@ def test_nothing_is_replaced_where_nobody_can_be_asked(shop: Shop, town_zim: Pat
     ("answer", "left"), [(b"n\n", "towns_en_all_2026-01.zim"), (b"y\n", "towns_en_all_2026-03.zim")]
 )
 def test_a_person_is_asked(shop: Shop, town_zim: Path, newer_zim: Path, answer: bytes, left: str) -> None:
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     shop.put(newer_zim)
     shutil.copy(town_zim, shop.zims)
     master, slave = pty.openpty()

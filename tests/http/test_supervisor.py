@@ -22,6 +22,9 @@ from support.event_stream import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening,
 from support.http_server import Visit, Web, answer
 from support.stdio_server import INITIALIZE_VERSIONS, STATELESS_VERSION, child_pids, is_alive, server_environment
 
+if not Path("/proc/self/task").is_dir():
+    pytest.skip("server processes are found through /proc", allow_module_level=True)
+
 TWO = {"PROCESSES": "2", "WATCH_INTERVAL_SECONDS": "1"}
 TOWN = "zim://towns"
 

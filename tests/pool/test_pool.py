@@ -21,10 +21,9 @@ from openzim_mcp.zimfile import ArchiveFile
 from support.archives import archive_file
 from support.stdio_server import child_pids, is_alive
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="worker processes are found through /proc"),
-]
+pytestmark = pytest.mark.anyio
+if not Path("/proc/self/task").is_dir():
+    pytest.skip("worker processes are found through /proc", allow_module_level=True)
 
 
 def engine(workers: int = 1, deadline: float = 20) -> Engine:

@@ -14,7 +14,8 @@ import pytest
 
 from support.stdio_server import COMMAND, StdioServer, child_pids, is_alive, server_environment
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
+if not Path("/proc/self/task").is_dir():
+    pytest.skip("processes are found through /proc", allow_module_level=True)
 
 
 def gone(pids: list[int], seconds: float = 10) -> bool:

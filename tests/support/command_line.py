@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 import session
 
 from support.stdio_server import COMMAND, server_environment
@@ -43,5 +44,6 @@ def run(*words: object, **variables: str) -> Ended:
 
 def on_terminal(*words: object, columns: int = 100, **variables: str) -> Ended:
     """Run a command on a terminal of its own."""
+    pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     code, shown = session.on_terminal([*COMMAND, *map(str, words)], person(COLUMNS=str(columns), **variables))
     return Ended(code, shown, "")
