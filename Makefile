@@ -1,10 +1,11 @@
 # Everything a newcomer needs: `make demo` shows it working, `make test` runs every test.
 PYTHON ?= python3
+LOCK_OPTIONS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint types docs check bench bundle handbook lock clean
+.PHONY: help demo test lint types docs check bench wheel bundle handbook lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +37,9 @@ bench: $(READY) ## measure, side by side with other servers from PyPI
 	$(BIN)/python benchmarks/people.py
 	$(BIN)/python benchmarks/download.py
 
+wheel: $(READY) ## make the wheel and the source distribution in dist/
+	$(BIN)/python -m hatchling build --target wheel --target sdist --directory dist
+
 bundle: $(READY) ## make dist/openzim-mcp.mcpb, which desktop clients install with a click (needs Node)
 	$(BIN)/python bundle/gather.py build/bundle
 	mkdir -p dist
@@ -47,9 +51,9 @@ handbook: $(READY) ## write the generated parts of the docs, and build the handb
 	$(BIN)/python scripts/session.py
 
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-  --no-annotate --custom-compile-command "make lock"
+  --no-annotate --custom-compile-command "make lock" $(LOCK_OPTIONS)
 
-lock: $(READY) ## pin the dependencies anew
+lock: $(READY) ## pin the dependencies (LOCK_OPTIONS=--upgrade: in their newest versions)
 	$(BIN)/python -m pip install --quiet uv
 	$(COMPILE) --group dev --all-extras pyproject.toml --output-file requirements.lock
 	$(COMPILE) --constraint requirements.lock --group build --output-file deploy/build.lock
