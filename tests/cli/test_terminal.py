@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from support.command_line import person
 
 SHOW = """
