@@ -24,7 +24,7 @@ from measure import OURS, PEER_VERSION, ZIMS, Server, median, peer_command, repo
 
 from openzim_mcp import config, server, tokens
 from openzim_mcp.app.app import Backend
-from openzim_mcp.library.changes import Watch
+from openzim_mcp.library.changes import ChangeDetector
 from openzim_mcp.library.scan import Library, handbook
 from openzim_mcp.protocol.subscriptions import Subscriptions
 
@@ -67,14 +67,14 @@ def looking(count: int) -> str:
     """Measure one look at the directories, and the comparison with the one before."""
     with shelf(count) as folder:
         library = Library([folder])
-        watch = Watch(library.scan())
+        detector = ChangeDetector(library.scan())
         scans, looks = [], []
         for _ in range(30):
             started = time.perf_counter()
             listing = library.scan()
             scans.append((time.perf_counter() - started) * 1000)
             started = time.perf_counter()
-            watch.look(listing)
+            detector.update(listing)
             looks.append((time.perf_counter() - started) * 1000)
     rows = [
         ["scan", f"{median(scans):.1f}", f"{max(scans):.1f}"],
@@ -159,7 +159,7 @@ def connections(steps: list[int]) -> str:
                 for _ in range(step - done):
                     await _visit(surface)
                 done = step
-                left = f"{subscriptions.connections} / {subscriptions.subscriptions}"
+                left = f"{subscriptions.connection_count} / {subscriptions.subscription_count}"
                 rows.append([str(done), f"{_resident():.1f}", left])
         return rows
 

@@ -37,7 +37,6 @@ PENDING = {
     "app/query/ask.py",
     "app/reading.py",
     "app/search.py",
-    "app/watch.py",
     "cursors.py",
     "worker/archive/health.py",
     "worker/reading/resolve.py",
@@ -140,10 +139,14 @@ def test_a_worker_loads_neither_the_sdk_nor_pydantic() -> None:
     assert not {"mcp", "pydantic", "anyio"} & loaded
 
 
-def test_everything_is_caught_in_two_places_at_most() -> None:
+def test_broad_except_is_used_only_where_errors_are_logged() -> None:
     broad = [path for path in MODULES if "except Exception" in path.read_text(encoding="utf-8")]
 
-    assert {path.relative_to(SOURCE).as_posix() for path in broad} == {"worker/main.py", "protocol/errors.py"}
+    assert {path.relative_to(SOURCE).as_posix() for path in broad} == {
+        "app/watch.py",
+        "protocol/errors.py",
+        "worker/main.py",
+    }
 
 
 def test_no_drawer_for_odds_and_ends() -> None:

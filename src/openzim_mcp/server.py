@@ -20,11 +20,11 @@ from openzim_mcp.app.watch import watch
 from openzim_mcp.library.scan import Library, handbook
 from openzim_mcp.protocol import tools
 from openzim_mcp.protocol.completions import Completions
-from openzim_mcp.protocol.errors import guarded
-from openzim_mcp.protocol.jsonrpc import frames
+from openzim_mcp.protocol.errors import as_jsonrpc_error
+from openzim_mcp.protocol.jsonrpc import open_streams
 from openzim_mcp.protocol.prompts import Prompts
 from openzim_mcp.protocol.resources import Resources
-from openzim_mcp.protocol.stdio import StdinLines, StdoutLines
+from openzim_mcp.protocol.stdio import LineReader, LineWriter
 from openzim_mcp.protocol.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -109,17 +109,19 @@ def build(backend: Backend, subscriptions: Subscriptions) -> Server[Any]:
         get_tool_input_schema=schemas.get,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=guarded(resources.list_resources),
+        on_list_resources=as_jsonrpc_error(resources.list_resources),
         on_list_resource_templates=resources.list_templates,
-        on_read_resource=guarded(resources.read_resource),
+        on_read_resource=as_jsonrpc_error(resources.read_resource),
         on_list_prompts=prompts.list_prompts,
-        on_get_prompt=guarded(prompts.get_prompt),
-        on_completion=guarded(Completions(backend).complete),
-        on_subscribe_resource=guarded(subscriptions.subscribe) if settings.has_sessions else None,
-        on_unsubscribe_resource=guarded(subscriptions.unsubscribe) if settings.has_sessions else None,
-        on_subscriptions_listen=guarded(subscriptions.listen),
+        on_get_prompt=as_jsonrpc_error(prompts.get_prompt),
+        on_completion=as_jsonrpc_error(Completions(backend).complete),
+        on_subscribe_resource=as_jsonrpc_error(subscriptions.subscribe) if settings.has_sessions else None,
+        on_unsubscribe_resource=as_jsonrpc_error(subscriptions.unsubscribe) if settings.has_sessions else None,
+        on_subscriptions_listen=as_jsonrpc_error(subscriptions.listen),
     )
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.serve)
+    server.add_notification_handler(
+        "notifications/initialized", types.NotificationParams, subscriptions.serve_connection
+    )
     return server
 
 
@@ -180,7 +182,7 @@ async def _running(
     async with Backend.running(settings, library, workers, buckets) as backend, anyio.create_task_group() as tasks:
         subscriptions = Subscriptions()
         if settings.subscriptions_enabled:
-            tasks.start_soon(watch, backend, subscriptions)
+            tasks.start_soon(watch, backend, subscriptions.publish)
         yield backend, subscriptions
         tasks.cancel_scope.cancel()
 
@@ -196,8 +198,8 @@ async def _serve_stdio(settings: config.Settings) -> None:
         announced = anyio.Event()
         tasks.start_soon(_announce, backend, announced)
         server = build(backend, subscriptions)
-        patience = settings.worker.deadline_seconds + _GRACE_SECONDS
-        async with frames(StdinLines(), StdoutLines(), patience=patience) as (incoming, outgoing):
+        drain_seconds = settings.worker.deadline_seconds + _GRACE_SECONDS
+        async with open_streams(LineReader(), LineWriter(), drain_seconds=drain_seconds) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
         with anyio.move_on_after(_GRACE_SECONDS):
             await announced.wait()

@@ -7,154 +7,155 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.library.changes import Changes, Watch
+from openzim_mcp.library.changes import ChangeDetector, Changes
 from openzim_mcp.library.scan import Library
 
-NOTHING = Changes()
+NO_CHANGES = Changes()
 
 
-class Shelf:
-    """A directory under watch."""
+class WatchedDirectory:
+    """A directory of archives with a change detector."""
 
-    def __init__(self, folder: Path, zim: Path) -> None:
-        self.folder, self.zim = folder, zim
-        folder.mkdir()
-        self.library = Library([folder])
-        self.put("old.zim")
-        self.watch = Watch(self.library.scan())
+    def __init__(self, path: Path, zim: Path) -> None:
+        self.path, self.zim = path, zim
+        path.mkdir()
+        self.library = Library([path])
+        self.write("old.zim")
+        self.detector = ChangeDetector(self.library.scan())
 
-    def put(self, name: str, size: int | None = None) -> Path:
-        (self.folder / name).write_bytes(self.zim.read_bytes()[:size])
-        return self.folder / name
+    def write(self, name: str, size: int | None = None) -> Path:
+        (self.path / name).write_bytes(self.zim.read_bytes()[:size])
+        return self.path / name
 
-    def look(self) -> Changes:
-        return self.watch.look(self.library.scan())
+    def update(self) -> Changes:
+        return self.detector.update(self.library.scan())
 
-    def settle(self) -> Changes:
-        """Look twice; the first look is too early to tell."""
-        assert self.look() == NOTHING
-        return self.look()
+    def update_twice(self) -> Changes:
+        """Return the changes of the second scan; after the first, they are still pending."""
+        assert self.update() == NO_CHANGES
+        return self.update()
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, town_zim: Path) -> Shelf:
-    return Shelf(tmp_path / "zims", town_zim)
+def directory(tmp_path: Path, town_zim: Path) -> WatchedDirectory:
+    return WatchedDirectory(tmp_path / "zims", town_zim)
 
 
-def test_without_a_change_there_is_nothing_to_tell(shelf: Shelf) -> None:
-    assert shelf.look() == NOTHING
-    assert not shelf.watch.unsettled
+def test_unchanged_directory_has_no_changes(directory: WatchedDirectory) -> None:
+    assert directory.update() == NO_CHANGES
+    assert not directory.detector.pending
 
 
-def test_a_new_archive_is_told_when_two_looks_agree_and_only_once(shelf: Shelf) -> None:
-    shelf.put("new.zim")
+def test_new_archive_is_announced_once_after_two_scans(directory: WatchedDirectory) -> None:
+    directory.write("new.zim")
 
-    first, unsettled = shelf.look(), shelf.watch.unsettled
-    second, settled = shelf.look(), not shelf.watch.unsettled
+    first, is_pending_after_first = directory.update(), directory.detector.pending
+    second, is_pending_after_second = directory.update(), directory.detector.pending
 
-    assert (first, unsettled) == (NOTHING, True)
-    assert (second, settled) == (Changes(("zim://files", "zim://new"), list_changed=True), True)
-    assert shelf.look() == NOTHING
+    assert (first, is_pending_after_first) == (NO_CHANGES, True)
+    assert second == Changes(("zim://files", "zim://new"), list_changed=True)
+    assert not is_pending_after_second
+    assert directory.update() == NO_CHANGES
 
 
-def test_an_archive_that_went_is_told(shelf: Shelf) -> None:
-    (shelf.folder / "old.zim").unlink()
+def test_removed_archive_is_announced(directory: WatchedDirectory) -> None:
+    (directory.path / "old.zim").unlink()
 
-    assert shelf.settle() == Changes(("zim://files", "zim://old"), list_changed=True)
+    assert directory.update_twice() == Changes(("zim://files", "zim://old"), list_changed=True)
 
 
 @pytest.mark.parametrize("how", ["rename", "in place", "touch"])
-def test_a_replacement_of_the_same_size_is_told_and_the_list_stays(shelf: Shelf, how: str) -> None:
-    old = shelf.folder / "old.zim"
+def test_replacement_of_same_size_is_announced_without_list_change(directory: WatchedDirectory, how: str) -> None:
+    archive = directory.path / "old.zim"
     if how == "rename":
-        shutil.copy2(old, shelf.folder / "new")  # even the time of modification is the same
-        (shelf.folder / "new").replace(old)
+        shutil.copy2(archive, directory.path / "new")  # even the modification time is the same
+        (directory.path / "new").replace(archive)
     elif how == "in place":
-        old.write_bytes(shelf.zim.read_bytes())
+        archive.write_bytes(directory.zim.read_bytes())
     else:
-        os.utime(old, (1, 1))
+        os.utime(archive, (1, 1))
 
-    assert shelf.settle() == Changes(("zim://files", "zim://old"), list_changed=False)
+    assert directory.update_twice() == Changes(("zim://files", "zim://old"), list_changed=False)
 
 
-def test_a_growing_file_is_told_once_when_it_is_complete(shelf: Shelf) -> None:
-    told = []
+def test_growing_file_is_announced_once_when_complete(directory: WatchedDirectory) -> None:
+    changes = []
     for size in (0, 40, 9000, 20_000):
-        shelf.put("big.zim", size)
-        told += [shelf.look(), shelf.look()]
-        assert not shelf.watch.unsettled
-    shelf.put("big.zim")
+        directory.write("big.zim", size)
+        changes += [directory.update(), directory.update()]
+        assert not directory.detector.pending
+    directory.write("big.zim")
 
-    assert set(told) == {NOTHING}
-    assert shelf.settle() == Changes(("zim://files", "zim://big"), list_changed=True)
-
-
-def test_a_file_that_grows_over_an_archive_is_told_once_when_it_is_complete(shelf: Shelf) -> None:
-    shelf.put("old.zim", 9000)
-    assert [shelf.look(), shelf.look()] == [NOTHING, NOTHING]
-    shelf.put("old.zim")
-
-    assert shelf.settle() == Changes(("zim://files", "zim://old"), list_changed=False)
+    assert set(changes) == {NO_CHANGES}
+    assert directory.update_twice() == Changes(("zim://files", "zim://big"), list_changed=True)
 
 
-def test_a_download_counts_when_its_note_is_gone(shelf: Shelf) -> None:
-    note = shelf.folder / "new.zim.aria2"
-    note.touch()
-    shelf.put("new.zim")
-    assert [shelf.look(), shelf.look()] == [NOTHING, NOTHING]
-    note.unlink()
+def test_archive_being_overwritten_is_announced_once_when_complete(directory: WatchedDirectory) -> None:
+    directory.write("old.zim", 9000)
+    assert [directory.update(), directory.update()] == [NO_CHANGES, NO_CHANGES]
+    directory.write("old.zim")
 
-    assert shelf.settle().list_changed
+    assert directory.update_twice() == Changes(("zim://files", "zim://old"), list_changed=False)
 
 
-def test_a_file_that_never_rests_is_not_told(shelf: Shelf) -> None:
-    told = []
-    for moment in range(5):
-        os.utime(shelf.put("new.zim"), (moment, moment))
-        told.append(shelf.look())
+def test_download_is_announced_when_its_control_file_is_removed(directory: WatchedDirectory) -> None:
+    control_file = directory.path / "new.zim.aria2"
+    control_file.touch()
+    directory.write("new.zim")
+    assert [directory.update(), directory.update()] == [NO_CHANGES, NO_CHANGES]
+    control_file.unlink()
 
-    assert told == [NOTHING] * 5
-
-
-def test_a_broken_file_that_rests_changes_the_rows_but_not_the_list(shelf: Shelf) -> None:
-    os.utime(shelf.put("broken.zim", 9000), (1, 1))
-
-    assert shelf.settle() == Changes(("zim://files", "zim://broken"), list_changed=False)
+    assert directory.update_twice().list_changed
 
 
-def test_the_name_without_a_date_follows_the_newest_edition(shelf: Shelf) -> None:
-    shelf.put("wiki_2024-01.zim")
-    assert shelf.settle().keys == ("zim://files", "zim://wiki", "zim://wiki_2024-01")
-    shelf.put("wiki_2025-01.zim")
-    assert shelf.settle().keys == ("zim://files", "zim://wiki", "zim://wiki_2025-01")
-    os.utime(shelf.folder / "wiki_2024-01.zim", (1, 1))
+def test_file_that_keeps_changing_is_not_announced(directory: WatchedDirectory) -> None:
+    changes = []
+    for modified in range(5):
+        os.utime(directory.write("new.zim"), (modified, modified))
+        changes.append(directory.update())
 
-    assert shelf.settle().keys == ("zim://files", "zim://wiki_2024-01")
-
-
-def test_an_unplugged_directory_is_reported_and_recovers(shelf: Shelf) -> None:
-    away = shelf.folder.with_name("away")
-    shelf.folder.rename(away)
-    unplugged, gone = shelf.look(), shelf.look()
-    away.rename(shelf.folder)
-    plugged, back = shelf.look(), shelf.look()
-
-    assert unplugged.lost == ("zims: directory cannot be read: No such file or directory",)
-    assert gone == Changes(("zim://files", "zim://old"), list_changed=True)
-    assert plugged.found == unplugged.lost
-    assert back == Changes(("zim://files", "zim://old"), list_changed=True)
+    assert changes == [NO_CHANGES] * 5
 
 
-def test_comparing_a_thousand_archives_is_cheap(tmp_path: Path, zims: Path) -> None:
+def test_broken_file_is_announced_without_list_change(directory: WatchedDirectory) -> None:
+    os.utime(directory.write("broken.zim", 9000), (1, 1))
+
+    assert directory.update_twice() == Changes(("zim://files", "zim://broken"), list_changed=False)
+
+
+def test_name_without_date_follows_the_newest_edition(directory: WatchedDirectory) -> None:
+    directory.write("wiki_2024-01.zim")
+    assert directory.update_twice().uris == ("zim://files", "zim://wiki", "zim://wiki_2024-01")
+    directory.write("wiki_2025-01.zim")
+    assert directory.update_twice().uris == ("zim://files", "zim://wiki", "zim://wiki_2025-01")
+    os.utime(directory.path / "wiki_2024-01.zim", (1, 1))
+
+    assert directory.update_twice().uris == ("zim://files", "zim://wiki_2024-01")
+
+
+def test_unplugged_directory_is_reported_and_recovers(directory: WatchedDirectory) -> None:
+    elsewhere = directory.path.with_name("elsewhere")
+    directory.path.rename(elsewhere)
+    unplugged, archive_removed = directory.update(), directory.update()
+    elsewhere.rename(directory.path)
+    plugged, archive_added = directory.update(), directory.update()
+
+    assert unplugged.unreadable_directories == ("zims: directory cannot be read: No such file or directory",)
+    assert archive_removed == Changes(("zim://files", "zim://old"), list_changed=True)
+    assert plugged.recovered_directories == ("zims",)
+    assert archive_added == Changes(("zim://files", "zim://old"), list_changed=True)
+
+
+def test_update_with_a_thousand_archives_is_fast(tmp_path: Path, zims: Path) -> None:
     for number in range(1000):
         shutil.copy(zims / "built/empty.zim", tmp_path / f"archive_en_all_{number}_2026-01.zim")
     listing = Library([tmp_path]).scan()
-    watch = Watch(listing)
+    detector = ChangeDetector(listing)
 
-    used = []
+    cpu_seconds = []
     for _ in range(5):
         before = time.process_time()
-        watch.look(listing)
-        used.append(time.process_time() - before)
+        detector.update(listing)
+        cpu_seconds.append(time.process_time() - before)
 
-    assert min(used) < 0.01
+    assert min(cpu_seconds) < 0.01

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import PromptReference
 
-from openzim_mcp.protocol.completions import _SOURCES
+from openzim_mcp.protocol.completions import COMPLETERS
 from openzim_mcp.protocol.prompts import PROMPTS
 from openzim_mcp.protocol.resources import TEMPLATES
 from support.archives import write_zim
@@ -53,7 +53,7 @@ def test_every_argument_of_every_prompt_and_template_can_be_completed() -> None:
     for template in TEMPLATES:
         wanted |= {(template.uri_template, n) for n in ("name", "path") if f"{{{n}}}" in template.uri_template}
 
-    assert set(_SOURCES) == wanted
+    assert set(COMPLETERS) == wanted
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from mcp import Client, MCPError
 from mcp.server import Server
 
 from openzim_mcp import errors
-from openzim_mcp.protocol.errors import guarded
+from openzim_mcp.protocol.errors import as_jsonrpc_error
 
 pytestmark = pytest.mark.anyio
 FAULTS: dict[str, Exception] = {
@@ -23,7 +23,7 @@ FAULTS: dict[str, Exception] = {
 }
 
 
-@guarded
+@as_jsonrpc_error
 async def fail(_context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     raise FAULTS[params.uri]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from openzim_mcp.protocol.prompts import PROMPTS, sanitized
+from openzim_mcp.protocol.prompts import PROMPTS, sanitize_value
 from openzim_mcp.protocol.tools import offered
 from support.stdio_server import PROTOCOL_VERSIONS, StdioServer, server_environment
 
@@ -123,8 +123,8 @@ def test_a_missing_value_is_asked_for(server: StdioServer, given: dict[str, str]
         ("{topic} {0} %s", "{topic} {0} %s"),
     ],
 )
-def test_values_are_sanitized(value: str, expected: str) -> None:
-    assert sanitized(value) == expected
+def test_argument_values_are_sanitized(value: str, expected: str) -> None:
+    assert sanitize_value(value) == expected
 
 
 def test_a_value_cannot_leave_its_place(server: StdioServer) -> None:
@@ -133,7 +133,7 @@ def test_a_value_cannot_leave_its_place(server: StdioServer) -> None:
     text = message(server, "research", topic=evil)
 
     first, *others = calls_in(text)
-    assert first[1]["query"] == sanitized(evil)
+    assert first[1]["query"] == sanitize_value(evil)
     assert len(others) == 1
     assert not re.search(r"^4\.", text, re.MULTILINE)
 

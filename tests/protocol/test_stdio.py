@@ -158,9 +158,9 @@ def test_a_line_of_ten_megabytes_is_read_in_linear_time(town_zim: Path) -> None:
 def test_what_is_printed_by_mistake_never_reaches_the_client() -> None:
     code = (
         "import anyio\n"
-        "from openzim_mcp.protocol.stdio import StdoutLines\n"
+        "from openzim_mcp.protocol.stdio import LineWriter\n"
         "async def main():\n"
-        "    output = StdoutLines()\n"
+        "    output = LineWriter()\n"
         "    print('by mistake', flush=True)\n"
         "    await output.write(b'meant')\n"
         "anyio.run(main)"

@@ -155,8 +155,8 @@ def test_an_unplugged_directory_is_reported_and_recovers(open_server: OpenServer
     shelf.with_name("away").rename(shelf)
     assert server.wait_for_notification(LIST_CHANGED)
 
-    assert "zims: directory cannot be read: No such file or directory; it is looked for every few seconds" in server.log
-    assert "zims: directory cannot be read: No such file or directory: this is over" in server.log
+    assert "zims: directory cannot be read: No such file or directory; retrying" in server.log
+    assert "zims: directory is readable again" in server.log
     assert str(shelf) not in server.log
 
 
@@ -259,7 +259,9 @@ async def connected(subscriptions: Subscriptions) -> AsyncIterator[Peer]:
         on_unsubscribe_resource=subscriptions.unsubscribe,
         on_subscriptions_listen=subscriptions.listen,
     )
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.serve)
+    server.add_notification_handler(
+        "notifications/initialized", types.NotificationParams, subscriptions.serve_connection
+    )
     async with create_client_server_memory_streams() as (client, own), anyio.create_task_group() as tasks:
         tasks.start_soon(server.run, *own, server.create_initialization_options())
         yield Peer(client)
@@ -271,22 +273,22 @@ CHANGE = Changes(("zim://files", "zim://a"), list_changed=True)
 
 @pytest.mark.anyio
 async def test_one_slow_subscriber_delays_nobody_and_is_dropped() -> None:
-    subscriptions = Subscriptions(send_seconds=0.5)
+    subscriptions = Subscriptions(send_timeout=0.5)
     async with connected(subscriptions) as slow, connected(subscriptions) as quick:
         for peer in (slow, quick):
             await peer.introduce()
             await peer.subscribe("zim://files", "zim://a")
         started = time.monotonic()
-        await subscriptions.announce(CHANGE)
+        await subscriptions.publish(CHANGE)
         heard = [await quick.read() for _ in range(3)]
         took = time.monotonic() - started
         await anyio.sleep(1)
-        after_drop = subscriptions.subscriptions
+        after_drop = subscriptions.subscription_count
 
         # It reads again, and may subscribe again.
         first = await slow.read()
         await slow.subscribe("zim://a")
-        await subscriptions.announce(CHANGE)
+        await subscriptions.publish(CHANGE)
         again = [await slow.read(), await slow.read()]
 
     assert [note["method"] for note in heard] == [LIST_CHANGED, UPDATED, UPDATED]
@@ -298,7 +300,7 @@ async def test_one_slow_subscriber_delays_nobody_and_is_dropped() -> None:
 
 @pytest.mark.anyio
 async def test_a_slow_stream_of_the_modern_revision_is_dropped() -> None:
-    subscriptions = Subscriptions(send_seconds=0.3)
+    subscriptions = Subscriptions(send_timeout=0.3)
     envelope = {
         "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -308,16 +310,16 @@ async def test_a_slow_stream_of_the_modern_revision_is_dropped() -> None:
         wanted = {"resourceSubscriptions": ["zim://files", "zim://a"], "resourcesListChanged": True}
         await slow.send("subscriptions/listen", 1, notifications=wanted, _meta=envelope)
         assert (await slow.read())["method"] == ACKNOWLEDGED
-        assert subscriptions.subscriptions == 2
+        assert subscriptions.subscription_count == 2
 
-        await subscriptions.announce(CHANGE)
+        await subscriptions.publish(CHANGE)
         await anyio.sleep(1)
 
-        assert subscriptions.subscriptions == 0
+        assert subscriptions.subscription_count == 0
         messages = [await slow.read(), await slow.read()]
 
     assert messages[0]["method"] == LIST_CHANGED
-    assert messages[1]["error"]["message"] == "The stream was ended: its messages were not taken."
+    assert messages[1]["error"]["message"] == "Stream closed: the client did not read its messages."
 
 
 @pytest.mark.anyio
@@ -327,7 +329,7 @@ async def test_what_waits_to_be_told_is_told_once() -> None:
         await peer.introduce()
         await peer.subscribe("zim://a")
         for _ in range(50):
-            await subscriptions.announce(CHANGE)
+            await subscriptions.publish(CHANGE)
         await anyio.sleep(0.1)
         heard = []
         with contextlib.suppress(TimeoutError), anyio.fail_after(0.5):
@@ -345,7 +347,7 @@ async def test_saying_twice_that_one_is_ready_does_not_double_what_is_told() -> 
         await peer.introduce()
         await peer.send("notifications/initialized")
         await peer.subscribe("zim://a")
-        await subscriptions.announce(Changes(("zim://a",)))
+        await subscriptions.publish(Changes(("zim://a",)))
         await peer.read()
 
         with pytest.raises(TimeoutError), anyio.fail_after(0.3):
@@ -361,11 +363,11 @@ async def test_nothing_is_left_of_a_thousand_connections(count: int, *, initiali
         async with connected(subscriptions) as peer:
             await peer.introduce(initialized=initialized)
             await peer.subscribe("zim://files", "zim://a")
-            assert subscriptions.connections >= 1
+            assert subscriptions.connection_count >= 1
 
     gc.collect()
-    assert (subscriptions.connections, subscriptions.subscriptions) == (0, 0)
-    assert not subscriptions._spellings
+    assert (subscriptions.connection_count, subscriptions.subscription_count) == (0, 0)
+    assert not subscriptions._variants
     assert not subscriptions._bus._listeners
 
 

@@ -1,43 +1,46 @@
-"""Looks at the directories again and again, and has what changed announced."""
+"""Scan the directories periodically and publish what changed."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from typing import TYPE_CHECKING
 
 import anyio
 
-from openzim_mcp import errors
-from openzim_mcp.library.changes import Watch
-from openzim_mcp.protocol.errors import foreseen
+from openzim_mcp.library.changes import ChangeDetector
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.protocol.subscriptions import Subscriptions
+    from openzim_mcp.library.changes import Changes
 
 log = logging.getLogger(__name__)
 
-_REST_SECONDS = 0.5
-"""A change that stays the same for so long is one."""
+_CONFIRM_SECONDS = 0.5
 
 
-async def watch(backend: Backend, subscriptions: Subscriptions) -> None:
-    """Look every few seconds; once more in between if something has just moved."""
-    watching = Watch(await backend.scan())
+async def watch(backend: Backend, publish: Callable[[Changes], Awaitable[None]]) -> None:
+    """Scan at the configured interval; once more shortly after a change, to see whether it is stable."""
+    detector = ChangeDetector(await backend.scan())
     while True:
         await anyio.sleep(backend.settings.watch_interval_seconds)
-        await _look(watching, backend, subscriptions)
-        if watching.unsettled:
-            await anyio.sleep(_REST_SECONDS)
-            await _look(watching, backend, subscriptions)
+        await _publish_changes(detector, backend, publish)
+        if detector.pending:
+            await anyio.sleep(_CONFIRM_SECONDS)
+            await _publish_changes(detector, backend, publish)
 
 
-async def _look(watching: Watch, backend: Backend, subscriptions: Subscriptions) -> None:
-    with contextlib.suppress(errors.OpenZimMcpError), foreseen("Watching the directories"):
-        changes = watching.look(await backend.scan())
-        for directory in changes.lost:
-            log.warning("%s; it is looked for every few seconds", directory)
-        for directory in changes.found:
-            log.info("%s: this is over", directory)
-        await subscriptions.announce(changes)
+async def _publish_changes(
+    detector: ChangeDetector, backend: Backend, publish: Callable[[Changes], Awaitable[None]]
+) -> None:
+    try:
+        changes = detector.update(await backend.scan())
+        for directory in changes.unreadable_directories:
+            log.warning("%s; retrying", directory)
+        for directory in changes.recovered_directories:
+            log.info("%s: directory is readable again", directory)
+        await publish(changes)
+    except Exception:
+        # One failed scan must not stop the server, nor the scans after it.
+        log.exception("watching the directories failed")

@@ -27,7 +27,7 @@ from openzim_mcp.http.errors import Refusal
 from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
 from openzim_mcp.http.oauth import Issuer
 from openzim_mcp.http.security import Cors, Doors
-from openzim_mcp.protocol.access_log import Record
+from openzim_mcp.protocol.access_log import AccessLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ class Application:
             middleware.Replica(served, settings.replica) if settings.replica else served, self.shutdown
         )
         metrics = _metrics(backend, subscriptions, bounded)
-        server.middleware.append(Record(metrics))
+        server.middleware.append(AccessLog(metrics))
         app = Starlette(
             routes=_routes(settings, bounded, metrics, backend), exception_handlers={404: _nothing_here, 500: _failed}
         )
@@ -88,8 +88,8 @@ def _afresh(app: ASGIApp) -> ASGIApp:
 def _metrics(backend: Backend, subscriptions: Subscriptions, bounded: concurrency.Bounds) -> Metrics:
     return Metrics(
         in_flight=("Requests under way.", lambda: bounded.in_flight),
-        sessions=("Connections of the handshake revisions.", lambda: subscriptions.connections),
-        subscriptions=("Addresses that clients wait for.", lambda: subscriptions.subscriptions),
+        sessions=("Connections of the handshake revisions.", lambda: subscriptions.connection_count),
+        subscriptions=("Addresses that clients wait for.", lambda: subscriptions.subscription_count),
         limits_shared=("Processes that share their rate limits with others now.", lambda: backend.limiter.is_shared),
     )
 

@@ -1,4 +1,4 @@
-"""What has changed between two looks at the directories, told once and only when it has come to rest."""
+"""What differs between two scans of the directories, reported once and only when it is stable."""
 
 from __future__ import annotations
 
@@ -15,94 +15,92 @@ if TYPE_CHECKING:
     from openzim_mcp.library.scan import Listing
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
-_SETTLED_SECONDS = 60
-_State = tuple["Identity", str | None]
-"""What an archive is taken for: its file, and why that cannot be opened."""
+_WRITE_IDLE_SECONDS = 60
+# The identity of an archive's file, and why it cannot be opened.
+_FileState = tuple["Identity", str | None]
+_ABSENT = ((), "absent")
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What to tell: the keys of the addresses that lead to something else now, and the directories lost and found.
+    """The canonical URIs of changed resources, and directories that became unreadable or readable again."""
 
-    `list_changed` says whether archives that can be read came or went.
-    """
-
-    keys: tuple[str, ...] = ()
+    uris: tuple[str, ...] = ()
     list_changed: bool = False
-    lost: tuple[str, ...] = ()
-    found: tuple[str, ...] = ()
+    """Whether a readable archive was added or removed."""
+    unreadable_directories: tuple[str, ...] = ()
+    """With the reason."""
+    recovered_directories: tuple[str, ...] = ()
 
 
-class Watch:
-    """Compares each look at the directories with what was told before.
+class ChangeDetector:
+    """Compares each scan with what was announced before.
 
-    A change counts when two looks in a row agree on it; until then the watch is `unsettled`, and should look again
-    soon. A file that is still being written counts when it is complete, or has not moved for a minute.
+    A change is announced when two scans in a row agree on it; until then `pending` is true, and the next scan should
+    come soon. A file that is being written is announced when it is complete, or was not modified for a minute.
     """
 
     def __init__(self, listing: Listing) -> None:
-        self.unsettled = False
-        self._seen = _states(listing)
-        self._told = {name: state for name, state in self._seen.items() if state is not None}
-        self._unreadable = _unreadable(listing)
+        self.pending = False
+        self._last = _file_states(listing)
+        self._announced = {name: state for name, state in self._last.items() if state is not None}
+        self._unreadable = _unreadable_directories(listing)
 
-    def look(self, listing: Listing) -> Changes:
-        """Return what is to be told now."""
-        seen = _states(listing)
-        moved = {name for name in self._told.keys() | seen.keys() if _of(seen, name) != _of(self._told, name)}
-        moved -= {name for name, state in seen.items() if state is None}
-        settled = {name for name in moved if _of(seen, name) == _of(self._seen, name)}
-        self.unsettled = settled != moved
-        self._seen = seen
-        unreadable, self._unreadable = self._unreadable, _unreadable(listing)
+    def update(self, listing: Listing) -> Changes:
+        """Return the changes to announce after a scan."""
+        states = _file_states(listing)
+        complete = {name for name, state in states.items() if state is not None}
+        removed = self._announced.keys() - states.keys()
+        changed = {name for name in complete | removed if _state(states, name) != _state(self._announced, name)}
+        stable = {name for name in changed if _state(states, name) == _state(self._last, name)}
+        self.pending = stable != changed
+        self._last = states
+        before, self._unreadable = self._unreadable, _unreadable_directories(listing)
         return Changes(
-            *self._tell(settled),
-            lost=tuple(sorted(self._unreadable - unreadable)),
-            found=tuple(sorted(unreadable - self._unreadable)),
+            *self._announce(stable),
+            unreadable_directories=tuple(f"{name}: {reason}" for name, reason in sorted(self._unreadable - before)),
+            recovered_directories=tuple(sorted(dict(before).keys() - dict(self._unreadable).keys())),
         )
 
-    def _tell(self, names: set[str]) -> tuple[tuple[str, ...], bool]:
-        """Take these archives for what they are now; return the keys that this concerns, and whether the list does."""
+    def _announce(self, names: set[str]) -> tuple[tuple[str, ...], bool]:
+        """Set what is announced of these archives; return the changed URIs, and whether the list changed."""
         if not names:
             return (), False
-        before = self._told
-        self._told = {name: state for name, state in before.items() if name not in names}
-        self._told |= {name: state for name in names if (state := self._seen.get(name)) is not None}
-        aliases = _aliases(before).items() ^ _aliases(self._told).items()
-        keys = {uris.key(uris.of_archive(name)) for name in [*names, *(alias for alias, _ in aliases)]}
-        return (uris.FILES, *sorted(keys)), _readable(before) != _readable(self._told)
+        before = self._announced
+        self._announced = {name: state for name, state in before.items() if name not in names}
+        self._announced |= {name: state for name in names if (state := self._last.get(name)) is not None}
+        aliases = _aliases(before).items() ^ _aliases(self._announced).items()
+        changed_uris = {uris.key(uris.of_archive(name)) for name in [*names, *(alias for alias, _ in aliases)]}
+        return (uris.FILES, *sorted(changed_uris)), _readable(before) != _readable(self._announced)
 
 
-_GONE = ((), "gone")
+def _state(states: Mapping[str, _FileState | None], name: str) -> object:
+    return states.get(name, _ABSENT)
 
 
-def _of(states: Mapping[str, _State | None], name: str) -> object:
-    return states.get(name, _GONE)
-
-
-def _states(listing: Listing) -> dict[str, _State | None]:
-    """Return what each archive is, or None while it is being written."""
+def _file_states(listing: Listing) -> dict[str, _FileState | None]:
+    """Return the state of each archive, None while its file is being written."""
     now = time.time()
     return {
-        archive.name: None if _is_growing(archive, now) else (archive.identity, archive.problem)
+        archive.name: None if _is_being_written(archive, now) else (archive.identity, archive.problem)
         for archive in listing.archives
     }
 
 
-def _is_growing(archive: ArchiveFile, now: float) -> bool:
+def _is_being_written(archive: ArchiveFile, now: float) -> bool:
     if archive.problem is None:
         return False
-    return archive.problem.startswith("still") or abs(now - archive.modified) < _SETTLED_SECONDS
+    return archive.problem.startswith("still") or abs(now - archive.modified) < _WRITE_IDLE_SECONDS
 
 
-def _readable(states: Mapping[str, _State]) -> set[str]:
+def _readable(states: Mapping[str, _FileState]) -> set[str]:
     return {name for name, (_, problem) in states.items() if problem is None}
 
 
-def _aliases(states: Mapping[str, _State]) -> dict[str, tuple[str, _State]]:
-    """Return what each name without a date stands for."""
+def _aliases(states: Mapping[str, _FileState]) -> dict[str, tuple[str, _FileState]]:
+    """Return the newest edition for each name without a date."""
     return {alias: (name, states[name]) for alias, name in newest_editions(states).items()}
 
 
-def _unreadable(listing: Listing) -> set[str]:
-    return {f"{refusal.name}: {refusal.reason}" for refusal in listing.refused if refusal.is_directory}
+def _unreadable_directories(listing: Listing) -> set[tuple[str, str]]:
+    return {(refusal.name, refusal.reason) for refusal in listing.refused if refusal.is_directory}

@@ -1,11 +1,11 @@
-"""A record of every call: who asked for what, how long it took, how it ended; never what was asked."""
+"""Log and count every request: client, tool, archive, duration and outcome, never its arguments."""
 
 from __future__ import annotations
 
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import mcp_types as types
@@ -15,29 +15,32 @@ from openzim_mcp.logs import FIELDS
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult
+
+    from openzim_mcp.protocol.context import RequestContext
 
 log = logging.getLogger("openzim_mcp.calls")
 
-_LONGEST_NAME = 100
+_MAX_NAME_CHARS = 100
+_MAX_PARAMS_CHARS = 2000
 
 
-class Counter(Protocol):
-    """Counts calls."""
+class RequestCounter(Protocol):
+    """Metrics of requests."""
 
     def count(self, method: str, tool: str, outcome: str, seconds: float) -> None:
-        """Take note of a call."""
+        """Count one request."""
         ...
 
 
-class Record:
-    """Writes a line for each request of a client, and has it counted."""
+class AccessLog:
+    """Middleware that writes one line per request."""
 
-    def __init__(self, counter: Counter) -> None:
+    def __init__(self, counter: RequestCounter) -> None:
         self._counter = counter
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Serve a message and record it."""
+    async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+        """Handle a message; log it if it is a request."""
         if ctx.request_id is None:
             return await call_next(ctx)
         start = time.perf_counter()
@@ -51,10 +54,10 @@ class Record:
             outcome = _outcome(result)
             return result
         finally:
-            self._note(ctx, outcome, time.perf_counter() - start)
+            self._log_request(ctx, outcome, time.perf_counter() - start)
 
-    def _note(self, context: ServerRequestContext[Any, Any], outcome: str, seconds: float) -> None:
-        tool, archive = _about(context)
+    def _log_request(self, context: RequestContext, outcome: str, seconds: float) -> None:
+        tool, archive = _tool_and_archive(context)
         self._counter.count(context.method, tool, outcome, seconds)
         caller = caller_of(context)
         fields = {
@@ -66,25 +69,25 @@ class Record:
             "outcome": outcome,
         }
         log.info(context.method, extra={FIELDS: {name: value for name, value in fields.items() if value != ""}})
-        log.debug("asked: %s", safe_line(str(context.params), 2000))
+        log.debug("parameters: %s", safe_line(str(context.params), _MAX_PARAMS_CHARS))
 
 
 def _outcome(result: HandlerResult) -> str:
-    """Return "ok", or the kind of an error that a tool has told its client."""
-    told = None
+    """Return "ok", or the `operation` code of a tool's error."""
+    error = None
     if isinstance(result, types.CallToolResult) and result.is_error:
-        told = result.structured_content or {}
+        error = result.structured_content or {}
     elif isinstance(result, dict) and result.get("isError"):
-        told = result.get("structuredContent") or {}
-    return "ok" if told is None else str(told.get("operation", "error"))
+        error = result.get("structuredContent") or {}
+    return "ok" if error is None else str(error.get("operation", "error"))
 
 
-def _about(context: ServerRequestContext[Any, Any]) -> tuple[str, str]:
-    """Return the tool and the archive that a call names, as far as they can be told without trusting it."""
+def _tool_and_archive(context: RequestContext) -> tuple[str, str]:
+    """Return the names of the tool and the archive of a call whose arguments were not validated yet."""
     params = context.params or {}
     if context.method != "tools/call":
         return "", ""
-    given = params.get("arguments")
-    archive = given.get("zim_file_path") if isinstance(given, dict) else None
+    arguments = params.get("arguments")
+    archive = arguments.get("zim_file_path") if isinstance(arguments, dict) else None
     name = os.path.basename(str(archive).replace("\\", "/")) if archive else ""
-    return safe_line(str(params.get("name", "")), _LONGEST_NAME), safe_line(name, _LONGEST_NAME)
+    return safe_line(str(params.get("name", "")), _MAX_NAME_CHARS), safe_line(name, _MAX_NAME_CHARS)

@@ -1,82 +1,83 @@
-"""Completions of what a user types into a prompt or a template: archive names, and paths within the chosen archive."""
+"""Completion of the arguments of prompts and resource templates: archive names, and paths in the chosen archive."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mcp_types as types
 from mcp import MCPError
 
 from openzim_mcp import errors, uris
+from openzim_mcp.app.app import Backend
 from openzim_mcp.app.caller import caller_of
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive import browse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from openzim_mcp.protocol.context import RequestContext
 
-    from mcp.server import ServerRequestContext
+# Completes a value, given the arguments that the user has filled in already.
+Completer = Callable[[Backend, str, Mapping[str, str]], Awaitable[types.Completion]]
 
-    from openzim_mcp.app.app import Backend
-
-_MOST = 100
-_LONGEST_VALUE = 1000
-_NOTHING = types.Completion(values=[], total=0, has_more=False)
-
-
-def _first(values: list[str], total: int | None) -> types.Completion:
-    more = total is None or total > min(len(values), _MOST)
-    return types.Completion(values=values[:_MOST], total=total, has_more=more)
+_MAX_VALUES = 100
+_MAX_PREFIX_CHARS = 1000
+_NO_VALUES = types.Completion(values=[], total=0, has_more=False)
 
 
-async def _no_values(_backend: Backend, _value: str, _known: Mapping[str, str]) -> types.Completion:
-    return _NOTHING
+def _completion(values: list[str], total: int | None) -> types.Completion:
+    has_more = total is None or total > min(len(values), _MAX_VALUES)
+    return types.Completion(values=values[:_MAX_VALUES], total=total, has_more=has_more)
 
 
-async def _archives(backend: Backend, value: str, _known: Mapping[str, str]) -> types.Completion:
-    """Complete an archive's name: those that begin so first, then those that hold it."""
+async def _complete_nothing(_backend: Backend, _value: str, _arguments: Mapping[str, str]) -> types.Completion:
+    return _NO_VALUES
+
+
+async def _complete_archive_name(backend: Backend, value: str, _arguments: Mapping[str, str]) -> types.Completion:
+    """List the names that start with the value, then those that contain it."""
+    text = value.casefold()
     names = [archive.name for archive in (await backend.scan()).archives if not archive.problem]
-    wanted = value.casefold()
-    found = [name for name in names if wanted in name.casefold()]
-    found.sort(key=lambda name: not name.casefold().startswith(wanted))
-    return _first(found, len(found))
+    matches = [name for name in names if text in name.casefold()]
+    matches.sort(key=lambda name: not name.casefold().startswith(text))
+    return _completion(matches, len(matches))
 
 
-async def _addressed(backend: Backend, value: str, known: Mapping[str, str]) -> types.Completion:
-    found = await _archives(backend, value, known)
-    return found.model_copy(update={"values": list(map(uris.short_name, found.values))})
+async def _complete_name_in_uri(backend: Backend, value: str, arguments: Mapping[str, str]) -> types.Completion:
+    completion = await _complete_archive_name(backend, value, arguments)
+    return completion.model_copy(update={"values": list(map(uris.short_name, completion.values))})
 
 
-async def _pages(backend: Backend, value: str, known: Mapping[str, str]) -> types.Completion:
-    return await _paths(backend, value, known.get("zim_file_path"), pages_only=True)
+async def _complete_article_path(backend: Backend, value: str, arguments: Mapping[str, str]) -> types.Completion:
+    return await _complete_path(backend, value, arguments.get("zim_file_path"), pages_only=True)
 
 
-async def _entries(backend: Backend, value: str, known: Mapping[str, str]) -> types.Completion:
-    return await _paths(backend, value, known.get("name"), pages_only=False)
+async def _complete_entry_path(backend: Backend, value: str, arguments: Mapping[str, str]) -> types.Completion:
+    return await _complete_path(backend, value, arguments.get("name"), pages_only=False)
 
 
-async def _paths(backend: Backend, value: str, name: str | None, *, pages_only: bool) -> types.Completion:
-    """Complete a path; where it cannot be done there is nothing to offer, which is no error."""
+async def _complete_path(backend: Backend, value: str, name: str | None, *, pages_only: bool) -> types.Completion:
+    """Complete a path; an archive that is missing or unreadable has no completions, which is not an error."""
     try:
         archive = await backend.find(name)
-        look = {"prefix": value[:_LONGEST_VALUE], "limit": _MOST, "pages_only": pages_only}
-        found = await backend.run(browse.beginning_with, archive, **look)
+        arguments = {"prefix": value[:_MAX_PREFIX_CHARS], "limit": _MAX_VALUES, "pages_only": pages_only}
+        completions = await backend.run(browse.beginning_with, archive, **arguments)
     except errors.OpenZimMcpError:
-        return _NOTHING
-    return _first(found["paths"], found["total"])
+        return _NO_VALUES
+    return _completion(completions["paths"], completions["total"])
 
 
-_SOURCES: dict[tuple[str, str], Callable[[Backend, str, Mapping[str, str]], Awaitable[types.Completion]]] = {
-    ("research", "topic"): _no_values,
-    ("summarize", "zim_file_path"): _archives,
-    ("summarize", "entry_path"): _pages,
-    ("explore", "zim_file_path"): _archives,
-    (uris.ARCHIVE, "name"): _addressed,
-    (uris.ENTRY, "name"): _addressed,
-    (uris.ENTRY, "path"): _entries,
+COMPLETERS: dict[tuple[str, str], Completer] = {
+    ("research", "topic"): _complete_nothing,
+    ("summarize", "zim_file_path"): _complete_archive_name,
+    ("summarize", "entry_path"): _complete_article_path,
+    ("explore", "zim_file_path"): _complete_archive_name,
+    (uris.ARCHIVE, "name"): _complete_name_in_uri,
+    (uris.ENTRY, "name"): _complete_name_in_uri,
+    (uris.ENTRY, "path"): _complete_entry_path,
 }
-_IN_AN_ARCHIVE = {_pages, _entries}
+_RATE_LIMITED = {_complete_article_path, _complete_entry_path}
 
 
 @dataclass(frozen=True)
@@ -85,19 +86,17 @@ class Completions:
 
     backend: Backend
 
-    async def complete(
-        self, context: ServerRequestContext[Any], params: types.CompleteRequestParams
-    ) -> types.CompleteResult:
-        """Return what the text of an argument may go on to."""
-        about = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
-        source = _SOURCES.get((about, params.argument.name))
-        if source is None:
-            what = f"{safe_line(params.argument.name, 100)!r} of {safe_line(about, 200)!r}"
-            raise MCPError(types.INVALID_PARAMS, f"There is no argument {what} to complete.")
-        if source in _IN_AN_ARCHIVE:
+    async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Complete the value of an argument; without values if the rate limit is reached."""
+        owner = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
+        completer = COMPLETERS.get((owner, params.argument.name))
+        if completer is None:
+            argument = f"{safe_line(params.argument.name, 100)!r} of {safe_line(owner, 200)!r}"
+            raise MCPError(types.INVALID_PARAMS, f"There is no argument {argument} to complete.")
+        if completer in _RATE_LIMITED:
             try:
                 await self.backend.limiter.charge(caller_of(context).client, "suggestions")
             except errors.OpenZimMcpRateLimitError:
-                return types.CompleteResult(completion=_NOTHING)
-        known = (params.context.arguments if params.context else None) or {}
-        return types.CompleteResult(completion=await source(self.backend, params.argument.value, known))
+                return types.CompleteResult(completion=_NO_VALUES)
+        arguments = (params.context.arguments if params.context else None) or {}
+        return types.CompleteResult(completion=await completer(self.backend, params.argument.value, arguments))

@@ -1,11 +1,11 @@
-"""The border where errors become what a client sees: results of tools, JSON-RPC errors of everything else."""
+"""Errors as clients see them: our own become JSON-RPC errors, unexpected ones are logged and replaced."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import mcp_types as types
 from mcp import MCPError
@@ -16,49 +16,52 @@ from openzim_mcp import errors
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from mcp.server import ServerRequestContext
+    from openzim_mcp.protocol.context import RequestContext
 
 log = logging.getLogger(__name__)
 
 _Params = TypeVar("_Params")
 _Result = TypeVar("_Result")
-_NOT_FOUND_IN_A_HANDSHAKE = -32002
-_SAID = {"status", "message"}
-_MISSING = (errors.ArchiveNotFound, errors.EntryNotFound, errors.ResourceNotFound)
+_RESOURCE_NOT_FOUND = -32002
+_NOT_FOUND_ERRORS = (errors.ArchiveNotFound, errors.EntryNotFound, errors.ResourceNotFound)
+# Fields of a tool's error that a JSON-RPC error has elsewhere.
+_OMITTED_FIELDS = {"status", "message"}
 
 
 @contextlib.contextmanager
-def foreseen(what: str) -> Iterator[None]:
-    """Turn a failure that nobody foresaw into an error that may be shown; what it was is for the log."""
+def hide_unexpected(action: str) -> Iterator[None]:
+    """Log an unexpected exception and replace it by a generic error."""
     try:
         yield
     except (errors.OpenZimMcpError, MCPError):
         raise
     except Exception:
-        log.exception("%s failed", what)
-        raise errors.OpenZimMcpError(f"{what} failed unexpectedly.", hint="The server's log has the details.") from None
+        log.exception("%s failed", action)
+        hint = "The server's log has the details."
+        raise errors.OpenZimMcpError(f"{action} failed unexpectedly.", hint=hint) from None
 
 
-def code_of(error: errors.OpenZimMcpError, protocol_version: str) -> int:
-    """Return the JSON-RPC code of an error, as the client's revision of the protocol has it."""
-    if isinstance(error, _MISSING) and protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        return _NOT_FOUND_IN_A_HANDSHAKE
+def jsonrpc_code(error: errors.OpenZimMcpError, protocol_version: str) -> int:
+    """Return the JSON-RPC code of an error; what was not found has its own code in versions with `initialize`."""
+    if isinstance(error, _NOT_FOUND_ERRORS) and protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return _RESOURCE_NOT_FOUND
     return types.INVALID_PARAMS if isinstance(error, errors.OpenZimMcpValidationError) else types.INTERNAL_ERROR
 
 
-def guarded(
-    handler: Callable[[ServerRequestContext[Any], _Params], Awaitable[_Result]],
-) -> Callable[[ServerRequestContext[Any], _Params], Awaitable[_Result]]:
-    """Wrap the handler of a request, so that all that leaves it is a result or a JSON-RPC error."""
+def as_jsonrpc_error(
+    handler: Callable[[RequestContext, _Params], Awaitable[_Result]],
+) -> Callable[[RequestContext, _Params], Awaitable[_Result]]:
+    """Wrap a request handler so that it raises nothing but JSON-RPC errors."""
 
     @functools.wraps(handler)
-    async def guard(context: ServerRequestContext[Any], params: _Params) -> _Result:
+    async def wrapper(context: RequestContext, params: _Params) -> _Result:
         try:
-            with foreseen(context.method):
+            with hide_unexpected(context.method):
                 return await handler(context, params)
         except errors.OpenZimMcpError as error:
-            about = {"uri": params.uri} if isinstance(params, types.ReadResourceRequestParams) else {}
-            data = about | {name: value for name, value in error.payload(context.method).items() if name not in _SAID}
-            raise MCPError(code_of(error, context.protocol_version), error.message, data) from None
+            data = {"uri": params.uri} if isinstance(params, types.ReadResourceRequestParams) else {}
+            fields = error.payload(context.method)
+            data |= {name: value for name, value in fields.items() if name not in _OMITTED_FIELDS}
+            raise MCPError(jsonrpc_code(error, context.protocol_version), error.message, data) from None
 
-    return guard
+    return wrapper

@@ -1,7 +1,7 @@
-"""Lines to messages and back, with the manners of JSON-RPC that the SDK's own transport lacks.
+"""Lines to messages and back, with the parts of JSON-RPC that the SDK's stdio transport lacks.
 
-What is no message gets the error of JSON-RPC; batches are taken apart for the one revision that has them; and calls
-that are under way when the input ends are answered before the server ends.
+Lines that are not messages are answered with a JSON-RPC error; batches are split for the one protocol version that has
+them; requests that are in progress when the input ends are answered before the server exits.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import mcp_types as types
@@ -24,175 +24,183 @@ if TYPE_CHECKING:
     Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
     Outgoing = MemoryObjectSendStream[SessionMessage]
 
-_ENDLESS = {"subscriptions/listen"}
-_REVISION_WITH_BATCHES = "2025-03-26"
-_FLUSH_SECONDS = 2.0
+_STREAMING_METHODS = {"subscriptions/listen"}
+_BATCH_VERSION = "2025-03-26"
+_FLUSH_TIMEOUT_SECONDS = 2.0
 
 
-class _Output(Protocol):
+class LineOutput(Protocol):
+    """Where lines are written."""
+
     async def write(self, line: bytes) -> None:
-        """Write a line."""
+        """Write a line; raise `BrokenResourceError` if nobody reads any more."""
 
 
 @dataclass(frozen=True)
-class _Refused:
-    """What is no message, and the answer to it."""
+class _InvalidMessage:
+    """A line that is not a message."""
 
-    answer: types.JSONRPCError
+    response: types.JSONRPCError
 
 
 @dataclass
 class _Batch:
-    """Requests that came together, and the answers that are to go together."""
+    """Requests that came in one line, and the responses that go out in one line."""
 
-    open: set[types.RequestId] = field(default_factory=set)
-    answers: list[bytes] = field(default_factory=list)
+    unanswered: set[types.RequestId] = field(default_factory=set)
+    responses: list[bytes] = field(default_factory=list)
 
 
 @contextlib.asynccontextmanager
-async def frames(
-    lines: AsyncIterable[bytes], output: _Output, *, patience: float
+async def open_streams(
+    lines: AsyncIterable[bytes], output: LineOutput, *, drain_seconds: float
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """Give a server its messages; when the input ends, it has `patience` seconds to answer what it was asked."""
+    """Connect a server to lines; when the input ends, it has `drain_seconds` to answer the open requests."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-    wire = _Wire(output, to_server)
-    written = anyio.Event()
+    stream = _MessageStream(output, to_server)
+    all_written = anyio.Event()
 
     async def write() -> None:
         try:
-            await wire.write_all(from_server)
+            await stream.write_all(from_server)
         except anyio.BrokenResourceError:
             tasks.cancel_scope.cancel()  # nobody reads any more
-        written.set()
+        all_written.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wire.read_all, lines, patience)
+        tasks.start_soon(stream.read_all, lines, drain_seconds)
         tasks.start_soon(write)
         yield incoming, outgoing
-        with anyio.move_on_after(_FLUSH_SECONDS):
-            await written.wait()
+        with anyio.move_on_after(_FLUSH_TIMEOUT_SECONDS):
+            await all_written.wait()
         tasks.cancel_scope.cancel()
 
 
-class _Wire:
-    """One connection: which requests are not answered yet, and which came together."""
+class _MessageStream:
+    """One connection: its unanswered requests and its batches."""
 
-    def __init__(self, output: _Output, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+    def __init__(self, output: LineOutput, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         self._output = output
         self._to_server = to_server
-        self._open: set[types.RequestId] = set()
+        self._unanswered: set[types.RequestId] = set()
         self._batches: dict[types.RequestId, _Batch] = {}
         self._has_batches = False
-        self._settled = anyio.Event()
+        self._answered = anyio.Event()
 
-    async def read_all(self, lines: AsyncIterable[bytes], patience: float) -> None:
-        """Pass on what comes in; at its end, wait for the answers that are still to go out."""
+    async def read_all(self, lines: AsyncIterable[bytes], drain_seconds: float) -> None:
+        """Forward all lines to the server; after the last one, wait for the responses that are still missing."""
         async with self._to_server:
             with contextlib.suppress(anyio.BrokenResourceError):
                 async for line in lines:
                     await self._read(line)
-                with anyio.move_on_after(patience):
-                    while self._open:
-                        self._settled = anyio.Event()
-                        await self._settled.wait()
+                with anyio.move_on_after(drain_seconds):
+                    while self._unanswered:
+                        self._answered = anyio.Event()
+                        await self._answered.wait()
 
     async def write_all(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Write what the server says."""
+        """Write the server's messages."""
         async with messages:
             async for item in messages:
                 await self._write(item.message)
 
     async def _read(self, line: bytes) -> None:
-        if self._has_batches and line.startswith(b"[") and (parts := _parts(line)):
+        if self._has_batches and line.startswith(b"[") and (parts := _split_batch(line)):
             await self._read_batch(parts)
             return
-        message = _parse(line)
-        if isinstance(message, _Refused):
-            await self._output.write(_dump(message.answer))
+        message = _parse_message(line)
+        if isinstance(message, _InvalidMessage):
+            await self._output.write(_encode_message(message.response))
         else:
-            await self._pass_on(message)
+            await self._forward(message)
 
     async def _read_batch(self, parts: list[bytes]) -> None:
         batch = _Batch()
         messages = []
-        for message in map(_parse, parts):
-            if isinstance(message, _Refused):
-                batch.answers.append(_dump(message.answer))
+        for message in map(_parse_message, parts):
+            if isinstance(message, _InvalidMessage):
+                batch.responses.append(_encode_message(message.response))
                 continue
             messages.append(message)
             if isinstance(message, types.JSONRPCRequest):
-                batch.open.add(message.id)
+                batch.unanswered.add(message.id)
                 self._batches[message.id] = batch
-        if not batch.open:
+        if not batch.unanswered:
             await self._write_batch(batch)
         for message in messages:
-            await self._pass_on(message)
+            await self._forward(message)
 
-    async def _pass_on(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCRequest) and message.method not in _ENDLESS:
-            self._open.add(message.id)
+    async def _forward(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCRequest) and message.method not in _STREAMING_METHODS:
+            self._unanswered.add(message.id)
         await self._to_server.send(SessionMessage(message))
         if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            await self._settle((message.params or {}).get("requestId"))  # it will never be answered
+            request_id = (message.params or {}).get("requestId")
+            await self._mark_answered(request_id)  # a cancelled request gets no response
 
     async def _write(self, message: types.JSONRPCMessage) -> None:
-        line = _dump(message)
+        line = _encode_message(message)
         if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError) or message.id is None:
             await self._output.write(line)
             return
         if isinstance(message, types.JSONRPCResponse) and "protocolVersion" in message.result:
-            self._has_batches = message.result["protocolVersion"] == _REVISION_WITH_BATCHES
+            self._has_batches = message.result["protocolVersion"] == _BATCH_VERSION
         if message.id not in self._batches:
             await self._output.write(line)
-        await self._settle(message.id, line)
+        await self._mark_answered(message.id, line)
 
-    async def _settle(self, number: Any, answer: bytes | None = None) -> None:
-        """Take note that a request has had its answer, or will have none."""
-        batch = self._batches.pop(number, None)
+    async def _mark_answered(self, request_id: types.RequestId | None, response: bytes | None = None) -> None:
+        """Stop waiting for the response to a request; write its batch if that is complete."""
+        if request_id is None:
+            return
+        batch = self._batches.pop(request_id, None)
         if batch is not None:
-            batch.open.discard(number)
-            batch.answers += [answer] if answer else []
-            if not batch.open:
+            batch.unanswered.discard(request_id)
+            batch.responses += [response] if response else []
+            if not batch.unanswered:
                 await self._write_batch(batch)
-        self._open.discard(number)
-        self._settled.set()
+        self._unanswered.discard(request_id)
+        self._answered.set()
 
     async def _write_batch(self, batch: _Batch) -> None:
-        if batch.answers:
-            await self._output.write(b"[" + b",".join(batch.answers) + b"]")
+        if batch.responses:
+            await self._output.write(b"[" + b",".join(batch.responses) + b"]")
 
 
-def _dump(message: types.JSONRPCMessage) -> bytes:
+def _encode_message(message: types.JSONRPCMessage) -> bytes:
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
-def _parts(line: bytes) -> list[bytes]:
-    """Return the messages of a batch; nothing if it is none."""
+def _split_batch(line: bytes) -> list[bytes]:
+    """Return the messages of a batch; none if the line is not one."""
     try:
         return [json.dumps(part).encode() for part in json.loads(line)]
     except (ValueError, RecursionError):
         return []
 
 
-def _parse(line: bytes) -> types.JSONRPCMessage | _Refused:
+def _parse_message(line: bytes) -> types.JSONRPCMessage | _InvalidMessage:
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
-        return _refuse(line)
-    # To the SDK a request whose id is neither text nor number is a notification.
-    is_odd = isinstance(message, types.JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line)
-    return _refuse(line) if is_odd else message
+        return _invalid_message(line)
+    # The SDK takes a request whose id is neither a string nor a number for a notification.
+    has_invalid_id = isinstance(message, types.JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line)
+    return _invalid_message(line) if has_invalid_id else message
 
 
-def _refuse(line: bytes) -> _Refused:
-    """Say what is wrong with a line, to the request that it is, if it is one."""
-    code, text, number = types.PARSE_ERROR, "Parse error: this line is not JSON.", None
+def _invalid_message(line: bytes) -> _InvalidMessage:
+    """Describe what is wrong with a line, with the request's id if it has one."""
+    code, text, request_id = types.PARSE_ERROR, "Parse error: this line is not JSON.", None
     with contextlib.suppress(ValueError, RecursionError):
-        frame = json.loads(line)
+        value = json.loads(line)
         code, text = types.INVALID_REQUEST, "Invalid request: this is not a JSON-RPC message."
-        if isinstance(frame, dict):
-            given = frame.get("id")
-            number = given if isinstance(given, str | int) and not isinstance(given, bool) else None
+        if isinstance(value, dict) and _is_request_id(value.get("id")):
+            request_id = value["id"]
     error = types.ErrorData(code=code, message=text)
-    return _Refused(types.JSONRPCError(jsonrpc="2.0", id=number, error=error))
+    return _InvalidMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+
+
+def _is_request_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)

@@ -1,7 +1,7 @@
-"""Standard input and output as lines whose reader and writer can be cancelled.
+"""Standard input and output as lines, read and written by threads that can be abandoned.
 
-The SDK reads and writes in threads that it waits for, so that a signal could not end the server while the client is
-silent, or does not read. Here the threads are daemons, and the waits are ordinary ones.
+The SDK waits for its reader and writer threads, so a signal could not stop the server while the client is silent or
+does not read. Here they are daemon threads, and only the event loop waits.
 """
 
 from __future__ import annotations
@@ -17,81 +17,81 @@ from anyio import from_thread, lowlevel
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
+_MAX_QUEUED_LINES = 64
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
-def _divert(descriptor: int) -> None:
-    """Have a descriptor lead nowhere."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, descriptor)
-    os.close(nothing)
+def _redirect_to_null(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, descriptor)
+    os.close(null)
 
 
-class StdinLines:
-    """The lines of standard input, which nothing else reads from now on."""
+class LineReader:
+    """The lines of standard input, which is redirected so that nothing else reads from it."""
 
     def __init__(self) -> None:
-        self._send, self._receive = anyio.create_memory_object_stream[bytes](64)
+        self._send, self._receive = anyio.create_memory_object_stream[bytes](_MAX_QUEUED_LINES)
         self._loop = lowlevel.current_token()
-        wire = os.dup(_STDIN)
-        _divert(_STDIN)
-        threading.Thread(target=self._read, args=(wire,), name="stdin", daemon=True).start()
+        descriptor = os.dup(_STDIN)
+        _redirect_to_null(_STDIN)
+        threading.Thread(target=self._read, args=(descriptor,), name="stdin", daemon=True).start()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._receive.__aiter__()
 
-    def _read(self, wire: int) -> None:
-        pieces: list[bytes] = []
+    def _read(self, descriptor: int) -> None:
+        parts: list[bytes] = []
         try:
-            while chunk := os.read(wire, _CHUNK):
-                first, *others = chunk.split(b"\n")
-                pieces.append(first)
-                for piece in others:
-                    self._pass_on(pieces)
-                    pieces = [piece]
-            self._pass_on(pieces)
+            while chunk := os.read(descriptor, _CHUNK_BYTES):
+                end_of_line, *next_lines = chunk.split(b"\n")
+                parts.append(end_of_line)
+                for start_of_line in next_lines:
+                    self._enqueue(parts)
+                    parts = [start_of_line]
+            self._enqueue(parts)
             from_thread.run_sync(self._send.close, token=self._loop)
         except (OSError, RuntimeError, anyio.BrokenResourceError):
-            return  # the server has ended
+            return  # the server has stopped
 
-    def _pass_on(self, pieces: list[bytes]) -> None:
-        line = b"".join(pieces).strip()
+    def _enqueue(self, parts: list[bytes]) -> None:
+        line = b"".join(parts).strip()
         if line:
             from_thread.run(self._send.send, line, token=self._loop)
 
 
-class StdoutLines:
-    """Standard output, which nothing else writes to from now on: what is printed by mistake goes to the log."""
+class LineWriter:
+    """Writes lines to standard output, which is redirected so that a stray `print` ends up in the log."""
 
     def __init__(self) -> None:
         self._loop = lowlevel.current_token()
-        self._waiting: queue.SimpleQueue[tuple[bytes, anyio.Event]] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[bytes, anyio.Event]] = queue.SimpleQueue()
         self._is_broken = False
-        wire = os.dup(_STDOUT)
+        descriptor = os.dup(_STDOUT)
         try:
             os.dup2(_STDERR, _STDOUT)
         except OSError:
-            _divert(_STDOUT)  # there is no log either
-        threading.Thread(target=self._write, args=(wire,), name="stdout", daemon=True).start()
+            _redirect_to_null(_STDOUT)  # standard error is closed
+        threading.Thread(target=self._write, args=(descriptor,), name="stdout", daemon=True).start()
 
     async def write(self, line: bytes) -> None:
-        """Write a line and wait until the client has room for it; raise `BrokenResourceError` if there is none left."""
-        written = anyio.Event()
-        self._waiting.put((line + b"\n", written))
-        await written.wait()
+        """Write a line and wait until the pipe has taken it; raise `BrokenResourceError` if the pipe is closed."""
+        is_written = anyio.Event()
+        self._queue.put((line + b"\n", is_written))
+        await is_written.wait()
         if self._is_broken:
             raise anyio.BrokenResourceError
 
-    def _write(self, wire: int) -> None:
+    def _write(self, descriptor: int) -> None:
         while True:
-            rest, written = self._waiting.get()
+            unwritten, is_written = self._queue.get()
             try:
-                while rest and not self._is_broken:
-                    rest = rest[os.write(wire, rest) :]
+                while unwritten and not self._is_broken:
+                    unwritten = unwritten[os.write(descriptor, unwritten) :]
             except OSError:
                 self._is_broken = True
             try:
-                from_thread.run_sync(written.set, token=self._loop)
+                from_thread.run_sync(is_written.set, token=self._loop)
             except RuntimeError:
-                return  # the server has ended
+                return  # the server has stopped

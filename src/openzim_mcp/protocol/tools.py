@@ -19,7 +19,7 @@ from openzim_mcp.app.query import ask
 from openzim_mcp.app.query.ask import QueryArguments
 from openzim_mcp.app.reading import GetArguments, SectionArguments
 from openzim_mcp.app.search import SearchArguments
-from openzim_mcp.protocol.errors import foreseen
+from openzim_mcp.protocol.errors import hide_unexpected
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive import browse
 from openzim_mcp.worker.reading import links
@@ -268,7 +268,7 @@ async def call_tool(
             types.INVALID_PARAMS, f"Unknown tool: {safe_line(params.name, 100)}. There are: {', '.join(known)}."
         )
     try:
-        with foreseen(tool.name):
+        with hide_unexpected(tool.name):
             given = parse(tool.arguments, params.arguments)
             call = Call(backend, context)
             await backend.limiter.charge(call.client, *tool.cost(given))
