@@ -20,7 +20,7 @@ from openzim_mcp import config, config_errors, errors
 from openzim_mcp.app import limits
 from openzim_mcp.app.arguments import schema
 from openzim_mcp.app.query import intents
-from openzim_mcp.cli import clients, exits, registry
+from openzim_mcp.cli import clients, registry
 from openzim_mcp.cli import command as frame
 from openzim_mcp.cli import main as cli
 from openzim_mcp.protocol import prompts, resources, tools
@@ -149,7 +149,7 @@ def command_help() -> str:
 
 def exit_list() -> str:
     """Return a row for each exit code."""
-    return _table(["code", "meaning"], [[str(int(code)), meaning] for code, meaning in exits.MEANINGS.items()])
+    return _table(["code", "meaning"], [[str(int(code)), meaning] for code, meaning in frame.MEANINGS.items()])
 
 
 def demo() -> str:

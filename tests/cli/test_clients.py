@@ -9,7 +9,7 @@ import pytest
 
 from openzim_mcp.cli import clients, registry
 from openzim_mcp.cli.clients import CLIENTS, NAMES
-from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.command import Exit
 from support.command_line import on_terminal, run
 
 WINDOWS = {

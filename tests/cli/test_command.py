@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.cli import command, exits, registry
+from openzim_mcp.cli import command, registry
 from support.command_line import on_terminal, person, run
 from support.stdio_server import COMMAND, child_pids
 
@@ -47,7 +47,7 @@ def test_help_takes_little_cpu() -> None:
 def test_a_wrong_word_ends_with_2_and_says_how_it_is_used(words: tuple[str, ...]) -> None:
     ended = run(*words)
 
-    assert ended.code == exits.Exit.USAGE
+    assert ended.code == command.Exit.USAGE
     assert ended.out == ""
     assert ended.err.startswith("Usage: openzim-mcp completion")
 
@@ -93,7 +93,7 @@ def test_bash_completes_commands_and_options() -> None:
 
 
 def test_every_exit_code_has_its_meaning() -> None:
-    assert set(exits.MEANINGS) == set(exits.Exit)
+    assert set(command.MEANINGS) == set(command.Exit)
 
 
 def test_output_that_nobody_reads_ends_quietly() -> None:
@@ -117,7 +117,7 @@ def test_an_interrupt_ends_a_command_without_a_traceback(zims: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
 
-    assert process.returncode == exits.Exit.INTERRUPTED
+    assert process.returncode == command.Exit.INTERRUPTED
     assert said.strip() == b""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.command import Exit
 from support.command_line import on_terminal, run
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,10 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from openzim_mcp import config
+from openzim_mcp import __version__, config
 from openzim_mcp.cli import probe
-from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.command import Exit
 from support.command_line import run
+from support.stdio_server import COMMAND
 
 HTTP = {"OPENZIM_MCP_TRANSPORT": "http"}
 
@@ -183,3 +185,40 @@ def test_it_takes_little_cpu() -> None:
     after = os.times()
 
     assert after.children_user + after.children_system - before.children_user - before.children_system < 0.6
+
+
+def test_a_server_that_starts_is_greeted_and_ended() -> None:
+    greeting = probe.greet(COMMAND)
+
+    assert (greeting.server, greeting.problem) == (f"openzim-mcp {__version__}", None)
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (["/no/such/command"], "'/no/such/command' cannot be started: No such file or directory"),
+        ([*COMMAND, "/no/such/directory"], "'/no/such/directory' does not exist"),
+        ([sys.executable, "-c", "print('hello')"], "it does not answer"),
+        ([sys.executable, "-c", ""], "it does not answer"),
+    ],
+)
+def test_what_goes_wrong_is_said(command: list[str], problem: str) -> None:
+    greeting = probe.greet(command)
+
+    assert greeting.server is None
+    assert problem in str(greeting.problem)
+
+
+def test_one_that_never_answers_is_not_waited_for_for_ever() -> None:
+    began = time.monotonic()
+
+    greeting = probe.greet([sys.executable, "-c", "import time; time.sleep(600)"], patience=0.5)
+
+    assert greeting.problem == "it does not answer"
+    assert time.monotonic() - began < 30
+
+
+def test_the_variables_of_a_configuration_are_set() -> None:
+    greeting = probe.greet(COMMAND, {"OPENZIM_MCP_TOOL_MODE": "wild"})
+
+    assert "tool_mode (OPENZIM_MCP_TOOL_MODE): 'wild' is not accepted" in str(greeting.problem)

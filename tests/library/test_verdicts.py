@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.command import Exit
 from openzim_mcp.library.verdicts import Verdicts
 from openzim_mcp.pool.jobs import Verifier
 from support.archives import archive_file

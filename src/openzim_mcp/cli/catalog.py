@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp.cli import command, transfers
-from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.command import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from openzim_mcp.cli.terminal import Cell, Table
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
-    from openzim_mcp.cli.exits import Exit
+    from openzim_mcp.cli.command import Exit
     from openzim_mcp.cli.terminal import Terminal
 
 _CHECKED = {

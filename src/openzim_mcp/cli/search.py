@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp.cli import command, runtime
-from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.command import Exit
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend

@@ -12,7 +12,7 @@ import click
 
 from openzim_mcp import errors
 from openzim_mcp.cli import runtime
-from openzim_mcp.cli.exits import Exit, code_of
+from openzim_mcp.cli.command import Exit, code_of
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:

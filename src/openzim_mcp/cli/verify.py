@@ -9,7 +9,7 @@ import click
 
 from openzim_mcp import errors
 from openzim_mcp.cli import command, runtime
-from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.command import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 from openzim_mcp.text import format_size
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.cli.exits import Exit
+from openzim_mcp.cli.command import Exit
 from support.command_line import Ended, on_terminal, run
 
 
