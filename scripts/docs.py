@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import click
-import session
+import record_terminal
 from mcp import Client, StdioServerParameters
 
 from openzim_mcp import config, config_errors, errors
@@ -173,7 +173,7 @@ def demo() -> str:
 
 def terminal_session() -> str:
     """Return what a person sees in a terminal."""
-    return f"```\n{session.as_text()}\n```\n"
+    return f"```\n{record_terminal.as_text()}\n```\n"
 
 
 def resource_list() -> str:

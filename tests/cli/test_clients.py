@@ -10,7 +10,7 @@ import pytest
 from openzim_mcp.cli import clients, registry
 from openzim_mcp.cli.clients import CLIENTS, NAMES
 from openzim_mcp.cli.command import Exit
-from support.command_line import on_terminal, run
+from support.command_line import run, run_on_terminal
 
 WINDOWS = {
     "USERPROFILE": r"C:\Users\Ada",
@@ -176,7 +176,7 @@ def test_an_unknown_client_is_told_which_there_are() -> None:
 
 
 def test_the_change_is_coloured_on_a_terminal(tmp_path: Path, town_zim: Path) -> None:
-    shown = on_terminal("connect", "cursor", town_zim, "--file", tmp_path / "mcp.json").out
+    shown = run_on_terminal("connect", "cursor", town_zim, "--file", tmp_path / "mcp.json").out
 
     assert '\x1b[32m+    "zim": {' in shown
     assert "Nothing is written yet; add --write." in shown

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp.cli import command, registry
-from support.command_line import on_terminal, person, run
+from support.command_line import clean_environment, run, run_on_terminal
 from support.stdio_server import COMMAND, child_pids
 
 
@@ -66,7 +66,7 @@ def test_a_directory_that_is_called_like_a_command_can_be_served(tmp_path: Path)
         ended = subprocess.run(
             [*COMMAND, *words],
             cwd=tmp_path,
-            env=person(),
+            env=clean_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -98,7 +98,7 @@ def test_every_exit_code_has_its_meaning() -> None:
 
 def test_output_that_nobody_reads_ends_quietly() -> None:
     line = f"{' '.join(COMMAND)} completion bash | true; echo ${{PIPESTATUS[0]}}"
-    ended = subprocess.run(["bash", "-c", line], env=person(), capture_output=True, text=True, check=True)
+    ended = subprocess.run(["bash", "-c", line], env=clean_environment(), capture_output=True, text=True, check=True)
 
     assert ended.stdout.strip() in {"0", "141"}
     assert ended.stderr == ""
@@ -109,7 +109,7 @@ def test_an_interrupt_ends_a_command_without_a_traceback(zims: Path) -> None:
         [*COMMAND, "verify", "--dir", str(zims / "built")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=person(),
+        env=clean_environment(),
         start_new_session=True,
     )
     while not child_pids(process.pid):
@@ -122,7 +122,7 @@ def test_an_interrupt_ends_a_command_without_a_traceback(zims: Path) -> None:
 
 
 def test_json_is_json_on_a_terminal_too() -> None:
-    assert on_terminal("completion", "fish", "--json").json["shell"] == "fish"
+    assert run_on_terminal("completion", "fish", "--json").json["shell"] == "fish"
 
 
 def test_the_group_knows_only_its_commands() -> None:

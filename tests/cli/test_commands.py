@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp.cli.command import Exit
-from support.command_line import on_terminal, run
+from support.command_line import run, run_on_terminal
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def test_directories_come_from_the_argument_the_option_the_setting_or_are_the_ha
 
     assert ["Ada Quill" in ended.json["answer"] for ended in answers] == [True, True, True]
     assert run("list", "--json").json["archives"][0]["name"] == "handbook.zim"
-    assert "this reads the handbook" in on_terminal("list").out
+    assert "this reads the handbook" in run_on_terminal("list").out
 
 
 def test_a_question_without_an_answer_ends_with_1(isles_zim: Path) -> None:
@@ -162,7 +162,7 @@ def test_info_describes_an_archive_by_name_or_file(shelf: Path, by_file: bool) -
 )
 @pytest.mark.parametrize("columns", [40, 120])
 def test_a_terminal_of_any_width_shows_it(isles_zim: Path, words: tuple[str, ...], columns: int) -> None:
-    assert on_terminal(*words, isles_zim, columns=columns).code == 0
+    assert run_on_terminal(*words, isles_zim, columns=columns).code == 0
 
 
 @pytest.mark.parametrize("words", [("read", "Zürich"), ("ask", "what is Zürich?"), ("list",)])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openzim_mcp.cli.command import Exit
-from support.command_line import Ended, on_terminal, run
+from support.command_line import CommandResult, run, run_on_terminal
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(place), "XDG_CONFIG_HOME": str(place / ".config")}
 
 
-def findings(ended: Ended) -> dict[str, dict[str, Any]]:
+def findings(ended: CommandResult) -> dict[str, dict[str, Any]]:
     """What was found, by what it is about."""
     return {finding["what"]: finding for finding in ended.json["findings"]}
 
@@ -122,4 +122,4 @@ def test_a_cache_that_cannot_be_written_is_only_a_note(home: dict[str, str], tow
 
 
 def test_a_person_reads_a_table(home: dict[str, str], town_zim: Path) -> None:
-    assert "All is well." in on_terminal("doctor", town_zim, **home).out
+    assert "All is well." in run_on_terminal("doctor", town_zim, **home).out

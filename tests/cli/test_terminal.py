@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from support.command_line import person
+from support.command_line import clean_environment
 
 SHOW = """
 from openzim_mcp.cli.terminal import Cell, Facts, Table, Terminal
@@ -28,10 +28,14 @@ def shown(*arguments: str, columns: int | None = None, **variables: str) -> str:
     """What the blocks above look like: on a terminal if it has columns, else in a pipe."""
     command = [sys.executable, "-c", SHOW, *arguments]
     if columns is None:
-        return subprocess.run(command, env=person(**variables), capture_output=True, check=True).stdout.decode()
+        return subprocess.run(
+            command, env=clean_environment(**variables), capture_output=True, check=True
+        ).stdout.decode()
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     master, slave = pty.openpty()
-    process = subprocess.Popen(command, stdout=slave, stderr=slave, env=person(COLUMNS=str(columns), **variables))
+    process = subprocess.Popen(
+        command, stdout=slave, stderr=slave, env=clean_environment(COLUMNS=str(columns), **variables)
+    )
     os.close(slave)
     text = bytearray()
     try:

@@ -17,7 +17,7 @@ import pytest
 
 from openzim_mcp.zimfile import RawFile
 from support.archives import write_zim
-from support.command_line import Ended, on_terminal, person, run
+from support.command_line import CommandResult, clean_environment, run, run_on_terminal
 from support.kiwix import kiwix_serve, library_xml
 from support.mirror import Fault, Mirror, meta4, serving
 from support.stdio_server import COMMAND, StdioServer
@@ -57,7 +57,7 @@ class Shop:
     def words(self, command: str, *words: object) -> list[object]:
         return [command, *words, "--library", f"{self.mirror.url}/library.xml", "--refresh"]
 
-    def run(self, command: str, *words: object) -> Ended:
+    def run(self, command: str, *words: object) -> CommandResult:
         return run(*self.words(command, *words), **self.customer)
 
 
@@ -103,7 +103,7 @@ def test_names_can_be_copied_whatever_the_width(shop: Shop, town_zim: Path, colu
     name = "towns.of.the.eastern.coast_en_all_nopic"
     shop.put(town_zim, f"{name}_2026-01.zim", title="All towns of the eastern coast, with their harbours")
 
-    assert name in on_terminal(*shop.words("catalog"), columns=columns, **shop.customer).out
+    assert name in run_on_terminal(*shop.words("catalog"), columns=columns, **shop.customer).out
 
 
 def test_the_catalogue_for_scripts(shop: Shop, town_zim: Path) -> None:
@@ -231,7 +231,7 @@ def test_an_interrupted_download_says_so_and_goes_on_later(shop: Shop, town_zim:
     process = subprocess.Popen(
         [*COMMAND, *map(str, shop.words("download", "towns_en_all", "--dir", shop.zims))],
         stderr=subprocess.PIPE,
-        env=person(**shop.customer),
+        env=clean_environment(**shop.customer),
     )
     part = shop.zims / "towns_en_all_2026-01.zim.part"
     for _ in range(200):
@@ -253,7 +253,7 @@ def test_progress_is_shown_on_a_terminal(shop: Shop, town_zim: Path) -> None:
     path = shop.put(town_zim).removeprefix(shop.mirror.url)
     shop.mirror.faults[path] = Fault(bytes_a_second=100_000)
 
-    ended = on_terminal(*shop.words("download", "towns_en_all", "--dir", shop.zims), **shop.customer)
+    ended = run_on_terminal(*shop.words("download", "towns_en_all", "--dir", shop.zims), **shop.customer)
 
     assert ended.code == 0
     assert "%" in ended.out
@@ -311,7 +311,7 @@ def test_a_person_is_asked(shop: Shop, town_zim: Path, newer_zim: Path, answer: 
     master, slave = pty.openpty()
     words = [*COMMAND, *map(str, shop.words("update", shop.zims))]
     process = subprocess.Popen(
-        words, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=person(**shop.customer)
+        words, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(**shop.customer)
     )
     os.write(master, answer)
     _, said = process.communicate(timeout=30)

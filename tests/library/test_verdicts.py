@@ -13,7 +13,7 @@ from openzim_mcp.cli.command import Exit
 from openzim_mcp.library.verdicts import Verdicts
 from openzim_mcp.pool.jobs import Verifier
 from support.archives import archive_file
-from support.command_line import on_terminal, run
+from support.command_line import run, run_on_terminal
 from support.stdio_server import StdioServer
 
 OpenServer = Callable[..., StdioServer]
@@ -92,7 +92,7 @@ def test_the_command_tells_sound_from_damaged(zims: Path, town_zim: Path) -> Non
 
 
 def test_the_command_shows_how_far_it_is(zims: Path) -> None:
-    shown = on_terminal("verify", zims / "built/dictionary_pub.zim").out
+    shown = run_on_terminal("verify", zims / "built/dictionary_pub.zim").out
 
     assert "9.2/9.2 MB" in shown
 

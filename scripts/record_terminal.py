@@ -1,6 +1,6 @@
 """Record what a person sees in a terminal, from the real commands on the handbook.
 
-`python scripts/session.py` writes the picture `docs/terminal.svg`; `docs.py` puts the text into the README.
+`python scripts/record_terminal.py` writes the picture `docs/terminal.svg`; `docs.py` puts the text into the README.
 """
 
 from __future__ import annotations
