@@ -122,6 +122,20 @@ def test_sentence_ends_can_be_limited_to_a_part() -> None:
 
 
 @pytest.mark.parametrize(
+    ("joined", "start"),
+    [
+        ("One two.\nThree. Four five", "One two.\n"),
+        ("One two! Three of St. Ives", "One two! "),
+        ("文です。次の文", "文です。"),
+        ("one two three", "one two "),
+        ("unbroken", "unbroke"),
+    ],
+)
+def test_best_cut_is_after_a_line_sentence_or_word(joined: str, start: str) -> None:
+    assert joined[: text.best_cut(joined, 1, len(joined) - 1)] == start
+
+
+@pytest.mark.parametrize(
     ("name", "close"),
     [("serach", ["search"]), ("lits", ["list"]), ("xyzzy", [])],
 )

@@ -42,11 +42,15 @@ _WORD = re.compile(
 _INSIDE_WORD = frozenset("'’&.")
 _INSIDE_TITLE_WORD = re.compile("['’.]")
 
+_SPACED_MARKS = ".!?…\u0589\u061f\u06d4।॥።។။"
+_UNSPACED_MARKS = "。\uff01\uff1f"
+SENTENCE_MARKS = _SPACED_MARKS + _UNSPACED_MARKS
+"""The characters that end a sentence in any script, for use inside the brackets of a pattern."""
 # Where a sentence may end: at its mark, and a quote or bracket after it, but not after one or two letters or digits
 # (J. K., St., the 3. of a date); in Thai, which has no marks, at a blank.
 _SENTENCE_END = re.compile(
-    r"(?:(?<=[.!?…\u0589\u061f\u06d4।॥።។။])|(?<=[.!?…][\"”»’)\]]))(?<!\b\w\.)(?<!\b\w\w\.)\s+"
-    r"|(?<=[。\uff01\uff1f])(?![」』”’])|(?<=[。\uff01\uff1f][」』”’])"
+    rf"(?:(?<=[{_SPACED_MARKS}])|(?<=[.!?…][\"”»’)\]]))(?<!\b\w\.)(?<!\b\w\w\.)\s+"
+    rf"|(?<=[{_UNSPACED_MARKS}])(?![」』”’])|(?<=[{_UNSPACED_MARKS}][」』”’])"
     r"|(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])|\n+"
 )
 
@@ -149,6 +153,18 @@ def sentence_ends(text: str, start: int = 0, stop: int | None = None) -> Iterato
     for end in _SENTENCE_END.finditer(text, start, len(text) if stop is None else stop):
         if "\n" in end.group() or not text[end.end() : end.end() + 1].islower():
             yield end.end()
+
+
+def best_cut(text: str, earliest: int, latest: int) -> int:
+    """Return where to cut a text: after the last line, else sentence, else word of a range; else at its end."""
+    line = text.rfind("\n", earliest, latest)
+    if line >= 0:
+        return line + 1
+    sentence = max(sentence_ends(text, earliest, latest), default=-1)
+    if sentence >= 0:
+        return sentence
+    blank = text.rfind(" ", earliest, latest)
+    return blank + 1 if blank >= 0 else latest
 
 
 def closest(name: str, names: Iterable[str], *, limit: int = 3, cutoff: float = 0.6) -> list[str]:

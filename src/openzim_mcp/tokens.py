@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from openzim_mcp.text import best_cut
+
 _LETTERS = re.compile(r"[A-Za-z]+")
 _BLANKS = re.compile(r"\s+")
 SAFETY_FACTOR = 1.1
@@ -41,9 +43,4 @@ def truncate(text: str, budget: float) -> str:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(text[:middle], budget) else (low, middle - 1)
-    start = text[:low]
-    for end in ("\n", ". ", "。", " "):
-        at = start.rfind(end)
-        if at > low // 2:
-            return start[: at + len(end)].rstrip()
-    return start
+    return text[: best_cut(text, low // 2 + 1, low)].rstrip()

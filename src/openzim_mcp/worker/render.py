@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import tokens
+from openzim_mcp.text import best_cut
 from openzim_mcp.worker.document import BETWEEN, Block
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ _TABLE_CHARACTERS = 1500
 _ITEMS = 25
 _LIST_CHARACTERS = 2500
 _ITEMS_SHOWN = 10
-_ENDS = ("\n", ". ", "。", " ")
 
 
 class Slice(NamedTuple):
@@ -59,11 +59,7 @@ def _good_end(body: str, blocks: Sequence[Block], earliest: int, latest: int) ->
         best = at
     if best >= earliest:
         return best
-    for end in _ENDS:
-        found = body.rfind(end, earliest, latest)
-        if found >= 0:
-            return found + len(end)
-    return latest
+    return best_cut(body, earliest, latest)
 
 
 def slice_to_budget(blocks: Sequence[Block], offset: int, budget: float) -> Slice:

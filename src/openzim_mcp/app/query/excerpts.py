@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import tokens
-from openzim_mcp.text import normalize, tokenize
+from openzim_mcp.text import normalize, sentence_ends, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,13 +33,6 @@ _FENCE = "```"
 _ALIKE = 0.8
 """A sentence is not shown that has this part of its words in common with one that is."""
 _FEW_WORDS = 4
-# Where a sentence may end: at its mark, and a quote or bracket after it, but not after one or two letters or digits
-# (J. K., St., the 3. of a date); in Thai, which has no marks, at a blank.
-_END = re.compile(
-    r"(?:(?<=[.!?…\u0589\u061f\u06d4।॥።។။])|(?<=[.!?…][\"”»’)\]]))(?<!\b\w\.)(?<!\b\w\w\.)\s+"
-    r"|(?<=[。\uff01\uff1f])(?![」』”’])|(?<=[。\uff01\uff1f][」』”’])"
-    r"|(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])|\n+"
-)
 
 
 class Asked(NamedTuple):
@@ -97,11 +89,11 @@ def _sentences(text: str) -> list[str]:
     """Return a text in sentences and lines, each with the blank after it; a very short one stays with the next."""
     found = []
     start = 0
-    for end in _END.finditer(text):
-        goes_on = end.end() - start < _SHORTEST or text[end.end() : end.end() + 1].islower()
-        if "\n" in end.group() or not goes_on:
-            found.append(text[start : end.end()])
-            start = end.end()
+    for end in sentence_ends(text):
+        sentence = text[start:end]
+        if len(sentence) >= _SHORTEST or "\n" in sentence[len(sentence.rstrip()) :]:
+            found.append(sentence)
+            start = end
     found.append(text[start:])
     return _with_whole_code([sentence for sentence in found if sentence.strip()])
 

@@ -14,6 +14,8 @@ from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from openzim_mcp.text import SENTENCE_MARKS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -54,7 +56,7 @@ _WORD = re.compile(r"<([a-z' ]+)>")
 _SLOT = re.compile(r"\{(\w+)(?:=(\w+))?\}")
 _APOSTROPHE = re.compile(r"(?<=\w)'")
 _CLOSES = {"(": ")", "[": "]"}
-_END = r"[\s.?!。？！؟…]*"
+_END = rf"[\s{SENTENCE_MARKS}]*"
 _COMPILED = 4096
 _PLAIN = {ord(a): b for a, b in zip("’‘ıłđøŁĐØ", "''ildoldo", strict=True)} | {
     code: letter

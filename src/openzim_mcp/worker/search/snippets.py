@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.text import is_unspaced_script, normalize, word_spans
+from openzim_mcp.text import is_unspaced_script, normalize, sentence_ends, word_spans
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.search.query import Wanted
@@ -68,11 +68,8 @@ def _begin(text: str, at: int) -> int:
     earliest = max(0, at - _LOOK_BACK)
     if not earliest:
         return 0
-    sentence = max(
-        text.rfind(mark, earliest, at) + len(mark) if mark in text[earliest:at] else -1
-        for mark in (". ", "。", "! ", "? ")
-    )
-    if sentence > 0:
+    sentence = max(sentence_ends(text, earliest, at), default=0)
+    if sentence:
         return sentence
     blank = text.find(" ", max(0, at - _LOOK_BACK // 2), at)
     return blank + 1 if blank >= 0 else at
