@@ -82,6 +82,13 @@ def test_what_is_no_message_gets_the_error_of_json_rpc(
     assert server.request("ping") == {}
 
 
+@pytest.mark.parametrize("params", [{}, {"requestId": None}, {"requestId": []}, {"requestId": {}}, {"requestId": 99}])
+def test_cancelling_an_unknown_request_is_ignored(server: StdioServer, params: dict[str, Any]) -> None:
+    server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+    assert server.request("ping") == {}
+
+
 def test_nonsense_before_the_handshake_gets_its_errors_too(town_zim: Path) -> None:
     raw = b"".join(line + b"\n" for line, _, _ in NONSENSE) + lines(initialize(number=99))
 

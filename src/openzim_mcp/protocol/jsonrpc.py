@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import anyio
 import mcp_types as types
@@ -137,7 +137,8 @@ class _MessageStream:
         await self._to_server.send(SessionMessage(message))
         if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             request_id = (message.params or {}).get("requestId")
-            await self._mark_answered(request_id)  # a cancelled request gets no response
+            if _is_request_id(request_id):
+                await self._mark_answered(request_id)  # a cancelled request gets no response
 
     async def _write(self, message: types.JSONRPCMessage) -> None:
         line = _encode_message(message)
@@ -150,10 +151,8 @@ class _MessageStream:
             await self._output.write(line)
         await self._mark_answered(message.id, line)
 
-    async def _mark_answered(self, request_id: types.RequestId | None, response: bytes | None = None) -> None:
+    async def _mark_answered(self, request_id: types.RequestId, response: bytes | None = None) -> None:
         """Stop waiting for the response to a request; write its batch if that is complete."""
-        if request_id is None:
-            return
         batch = self._batches.pop(request_id, None)
         if batch is not None:
             batch.unanswered.discard(request_id)
@@ -202,5 +201,5 @@ def _invalid_message(line: bytes) -> _InvalidMessage:
     return _InvalidMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
 
 
-def _is_request_id(value: object) -> bool:
+def _is_request_id(value: object) -> TypeGuard[types.RequestId]:
     return isinstance(value, str | int) and not isinstance(value, bool)
