@@ -29,12 +29,12 @@ docs: $(READY) ## check that the docs say what is true
 check: lint types docs ## all checks but the tests
 
 bench: $(READY) ## measure, side by side with other servers from PyPI
-	$(BIN)/python benchmarks/foundation.py
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/reading.py
-	$(BIN)/python benchmarks/finding.py
-	$(BIN)/python benchmarks/answering.py
+	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/answers.py
 	$(BIN)/python benchmarks/protocol.py
-	$(BIN)/python benchmarks/people.py
+	$(BIN)/python benchmarks/terminal.py
 	$(BIN)/python benchmarks/download.py
 
 wheel: $(READY) ## make the wheel and the source distribution in dist/

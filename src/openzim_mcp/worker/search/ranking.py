@@ -55,7 +55,7 @@ class Features(NamedTuple):
 WEIGHTS = Features(
     local=0.25, topic=0.2, window=0.4, phrases=0.3, akin=0.4, heading=0.1, fact=0.6, title=0.4, lead=0.01, article=0.3
 )
-"""What each feature counts for. `benchmarks/weights.py` tries others: the optimum is flat."""
+"""What each feature counts for. `benchmarks/ranking_weights.py` tries others: the optimum is flat."""
 NEXT = (0.12, 0.08, 0.05)
 """What the next best passages of an article add to the best."""
 

@@ -1,9 +1,9 @@
 """Answering: what `zim_query` makes of questions and requests; beside other servers, and a sketch of what is possible.
 
-    python benchmarks/answering.py                              all, into RESULTS.md
-    python benchmarks/answering.py --quick                      a few questions of each kind, printed
-    python benchmarks/answering.py --only intents               one part, printed
-    python benchmarks/answering.py --server "CMD {zimdir}"      another server in the place of this project's
+    python benchmarks/answers.py                              all, into RESULTS.md
+    python benchmarks/answers.py --quick                      a few questions of each kind, printed
+    python benchmarks/answers.py --only intents               one part, printed
+    python benchmarks/answers.py --server "CMD {zimdir}"      another server in the place of this project's
 
 ../shared/eval/eval.py asks and judges. Its `ans` is the share of responses that contain the answer, `sup` the share
 that contain it with the text around it, `tok` the mean size of a response, `empty` the share that names no article.
@@ -30,11 +30,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import finding
+import search
 from libzim.reader import Archive
 from measure import OURS, ROOT, ZIMS, Server, installed, report, table
 
-PEER = finding.PEER
+PEER = search.PEER
 SHARED = ROOT.parent / "shared"
 TESTS = ROOT / "tests"
 SKETCH = SHARED / "prototypes" / "retrieval"
@@ -105,7 +105,7 @@ class System:
     def figures(self, dataset: str, archive: str, *more: str) -> dict[str, Any]:
         """Ask it the questions of a set about an archive."""
         os.environ[TOLD] = json.dumps(self.told)
-        return finding.evaluate([*self.arguments, *more], dataset, archive, self.count)
+        return search.evaluate([*self.arguments, *more], dataset, archive, self.count)
 
 
 def modes(name: str, command: list[str], count: int) -> list[System]:
@@ -115,7 +115,7 @@ def modes(name: str, command: list[str], count: int) -> list[System]:
     return [
         System(f"{name}, `query`", count, [*served, "query"]),
         System(f"{name}, `synth`", count, [*served, "synth"]),
-        System(f"{name}, `query`, small budget", count, ["--backend", "answering:as_told"], small),
+        System(f"{name}, `query`, small budget", count, ["--backend", "answers:as_told"], small),
     ]
 
 
@@ -124,8 +124,8 @@ def others(count: int, sketch_count: int) -> list[System]:
     zimi = {"command": zimi_command(), "tool": "deep_search", "arguments": {}}
     sketches = {"smart1": "one passage", "smart3": "three passages"}
     return [
-        System(f"zimi-mcp {ZIMI_VERSION}, `deep_search`", count, ["--backend", "answering:as_told"], zimi),
-        *(System(f"sketch, {what}", sketch_count, ["--backend", f"answering:{it}"]) for it, what in sketches.items()),
+        System(f"zimi-mcp {ZIMI_VERSION}, `deep_search`", count, ["--backend", "answers:as_told"], zimi),
+        *(System(f"sketch, {what}", sketch_count, ["--backend", f"answers:{it}"]) for it, what in sketches.items()),
     ]
 
 
@@ -175,7 +175,7 @@ def said(server: Server, tool: str, **arguments: Any) -> str:
 
 def quality(given: argparse.Namespace) -> str:
     """Ask questions in six languages."""
-    systems = modes("this project", given.command, given.n) + modes(PEER, finding.commands()[PEER], given.peer_n)
+    systems = modes("this project", given.command, given.n) + modes(PEER, search.commands()[PEER], given.peer_n)
     rows, sets = [], SETS[::6] if given.quick else SETS
     for system in systems + others(given.peer_n, given.sketch_n):
         found = [system.figures(*where) for where in sets]
@@ -187,7 +187,7 @@ def quality(given: argparse.Namespace) -> str:
 def together(given: argparse.Namespace) -> str:
     """Ask the same questions of an archive that is alone, and of many at once."""
     ours, *_ = modes("this project", given.command, given.together_n)
-    theirs = modes(PEER, finding.commands()[PEER], given.together_n)[:2]
+    theirs = modes(PEER, search.commands()[PEER], given.together_n)[:2]
     sound = [*ZIMS.glob("real/*.zim*"), *ZIMS.glob("built/*.zim")]
     damaged = [*ZIMS.glob("damaged/*"), *ZIMS.glob("zim-testing-suite/nons/*")]
     beside: dict[str, list[Path]] = {
@@ -213,12 +213,12 @@ def archives(paths: Iterable[Path]) -> int:
 
 def cost(given: argparse.Namespace) -> str:
     """Measure questions in archives of more and more articles, and in one of large pages."""
-    asked, rows = finding.questions(given.calls), []
-    large = [f"What is {title} known for?" for title in finding.large_titles(finding.WIKI, given.large_calls)]
+    asked, rows = search.questions(given.calls), []
+    large = [f"What is {title} known for?" for title in search.large_titles(search.WIKI, given.large_calls)]
     with tempfile.TemporaryDirectory() as folder:
-        largest = finding.enlarged(finding.MIDDLE, Path(folder) / "large.zim", given.articles)
-        for path, these in [(finding.SMALL, asked), (finding.MIDDLE, asked), (largest, asked), (finding.WIKI, large)]:
-            ours, theirs = costs(path, these, [given.command, finding.commands()[PEER]])
+        largest = search.enlarged(search.MIDDLE, Path(folder) / "large.zim", given.articles)
+        for path, these in [(search.SMALL, asked), (search.MIDDLE, asked), (largest, asked), (search.WIKI, large)]:
+            ours, theirs = costs(path, these, [given.command, search.commands()[PEER]])
             cpu = [f"{ours.mean_cpu:.0f}", f"{theirs.mean_cpu:.0f}", f"{theirs.mean_cpu / ours.mean_cpu:.1f}"]
             label = f"`{path.name}`, {Archive(path).article_count:,} articles, {len(these)} questions"
             rows.append([label, ours.latency, theirs.latency, *cpu])
@@ -226,12 +226,12 @@ def cost(given: argparse.Namespace) -> str:
     return table(["`query`", *header, "CPU ms", f"CPU ms of {PEER}", "times less"], rows)
 
 
-def costs(archive: Path, asked: list[str], systems: list[list[str]]) -> list[finding.Cost]:
+def costs(archive: Path, asked: list[str], systems: list[list[str]]) -> list[search.Cost]:
     """Put each question to the servers in turn."""
     with ExitStack() as stack:
-        servers = [(finding.Cost(), stack.enter_context(serving(archive, command))) for command in systems]
+        servers = [(search.Cost(), stack.enter_context(serving(archive, command))) for command in systems]
         for _, server in servers:
-            said(server, "zim_query", query=finding.NOTHING)
+            said(server, "zim_query", query=search.NOTHING)
         for question in asked:
             for spent, server in servers:
                 spent.add(server, partial(said, server, "zim_query", query=question))
@@ -244,7 +244,7 @@ def intents(_given: argparse.Namespace) -> str:
     labelled = [json.loads(line) for line in text.splitlines()]
     sys.path.insert(0, str(TESTS))
     ours = list(map(import_module("test_intents").route, labelled))
-    python = [str(Path(finding.commands()[PEER][0]).with_name("python")), "-c", READ_BY_PEER]
+    python = [str(Path(search.commands()[PEER][0]).with_name("python")), "-c", READ_BY_PEER]
     theirs = subprocess.run(python, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     known = set().union(*PEER_INTENTS.values())
     found = [
@@ -270,7 +270,7 @@ def own(given: argparse.Namespace) -> str:
     """Ask the questions of questions.jsonl, if it is there; the slow server gets some, spread over all."""
     lines = OWN.read_text(encoding="utf-8").splitlines() if OWN.exists() else []
     asked = [json.loads(line) for line in lines]
-    systems = {"this project": (given.command, given.own_n), PEER: (finding.commands()[PEER], given.own_peer_n)}
+    systems = {"this project": (given.command, given.own_n), PEER: (search.commands()[PEER], given.own_peer_n)}
     rows = []
     for name, (command, count) in systems.items() if asked else ():
         some = asked[:: -(-len(asked) // count)]
@@ -321,7 +321,7 @@ def arguments() -> argparse.Namespace:
     """Read the command line; counts that are not given are those of a full or a quick run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--server", default=shlex.join([*OURS, *finding.SERVED]), help='a server\'s command, as "CMD {zimdir}"'
+        "--server", default=shlex.join([*OURS, *search.SERVED]), help='a server\'s command, as "CMD {zimdir}"'
     )
     parser.add_argument("--only", choices=PARTS, action="append", help="a part; the result is printed only")
     parser.add_argument("--quick", action="store_true", help="a few questions; the result is printed only")
@@ -342,7 +342,7 @@ def main() -> None:
     if given.only or given.quick:
         print(body)
     else:
-        report("answering", shlex.join(["python", "benchmarks/answering.py", *sys.argv[1:]]), body)
+        report("answers", shlex.join(["python", "benchmarks/answers.py", *sys.argv[1:]]), body)
 
 
 if __name__ == "__main__":

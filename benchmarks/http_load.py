@@ -1,8 +1,8 @@
 """Serving over HTTP: how many calls a second for how many clients, beside other servers; and what hours of it leave.
 
-python benchmarks/serving.py                        all, into RESULTS.md
-python benchmarks/serving.py --quick                a few seconds of each, printed
-python benchmarks/serving.py --only soak --soak 60  one part, printed
+python benchmarks/http_load.py                        all, into RESULTS.md
+python benchmarks/http_load.py --quick                a few seconds of each, printed
+python benchmarks/http_load.py --only soak --soak 60  one part, printed
 """
 
 from __future__ import annotations
@@ -463,7 +463,7 @@ def main() -> None:
     if given.only or given.quick:
         print(body)
     else:
-        report("serving", shlex.join(["python", "benchmarks/serving.py", *sys.argv[1:]]), body)
+        report("http_load", shlex.join(["python", "benchmarks/http_load.py", *sys.argv[1:]]), body)
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def main() -> None:
             f"Archive: `{archive.name}`, {archive.stat().st_size / 1e6:.1f} MB.",
         ]
     )
-    report("foundation", "make bench", body)
+    report("startup", "python benchmarks/startup.py", body)
 
 
 if __name__ == "__main__":

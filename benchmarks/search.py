@@ -87,7 +87,7 @@ def quality(count: int, peer_count: int) -> str:
     rows = []
     for questions, archive, mode in [*english, *languages]:
         servers = [["--server", shlex.join(command), "--modes", mode] for command in commands().values()]
-        plain = ["--backend", "finding:by_libzim_kw" if mode == "search_kw" else "finding:by_libzim"]
+        plain = ["--backend", "search:by_libzim_kw" if mode == "search_kw" else "search:by_libzim"]
         found = [evaluate(system, questions, archive, n) for system, n in zip([*servers, plain], counts, strict=True)]
         asked = "content words" if mode == "search_kw" else "questions"
         cells = [f"{figures['hit1']:.3f} / {figures['hit5']:.3f} / {figures['mrr']:.3f}" for figures in found]
@@ -309,7 +309,7 @@ def main() -> None:
         growth(given.calls, given.articles),
         suggesting(given.calls),
     ]
-    report("finding", " ".join(["python benchmarks/finding.py", *sys.argv[1:]]), "\n\n".join(body))
+    report("search", " ".join(["python benchmarks/search.py", *sys.argv[1:]]), "\n\n".join(body))
 
 
 if __name__ == "__main__":

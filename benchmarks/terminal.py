@@ -100,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="runs of each command")
     given = parser.parse_args()
-    report("people", "python benchmarks/people.py", "\n\n".join([commands(given.runs), fresh_machine()]))
+    report("terminal", "python benchmarks/terminal.py", "\n\n".join([commands(given.runs), fresh_machine()]))
 
 
 if __name__ == "__main__":
