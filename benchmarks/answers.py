@@ -1,12 +1,13 @@
-"""Answering: what `zim_query` makes of questions and requests; beside other servers, and a sketch of what is possible.
+"""Answers of `zim_query` to questions and requests; compared with other servers and a prototype.
 
-    python benchmarks/answers.py                              all, into RESULTS.md
-    python benchmarks/answers.py --quick                      a few questions of each kind, printed
+    python benchmarks/answers.py                              everything, into RESULTS.md
+    python benchmarks/answers.py --quick                      a few questions per kind, printed
     python benchmarks/answers.py --only intents               one part, printed
-    python benchmarks/answers.py --server "CMD {zimdir}"      another server in the place of this project's
+    python benchmarks/answers.py --server "CMD {zimdir}"      another server instead of this project's
 
-../shared/eval/eval.py asks and judges. Its `ans` is the share of responses that contain the answer, `sup` the share
-that contain it with the text around it, `tok` the mean size of a response, `empty` the share that names no article.
+../shared/eval/eval.py sends the questions and scores the responses: `ans` is the share of responses that contain the
+answer, `sup` the share that contain it with the text around it, `tok` the mean size of a response in tokens, `empty`
+the share that names no article.
 """
 
 from __future__ import annotations
@@ -32,30 +33,30 @@ from typing import Any
 
 import search
 from libzim.reader import Archive
-from measure import OURS, ROOT, ZIMS, Server, installed, report, table
+from measure import OURS, ROOT, ZIMS, Server, install_command, report, table
 
 PEER = search.PEER
 SHARED = ROOT.parent / "shared"
 TESTS = ROOT / "tests"
-SKETCH = SHARED / "prototypes" / "retrieval"
-OWN = ROOT / "benchmarks" / "questions.jsonl"
+PROTOTYPE = SHARED / "prototypes" / "retrieval"
+OWN_QUESTIONS = ROOT / "benchmarks" / "questions.jsonl"
 ZIMI = ROOT / "benchmarks" / ".zimi"
 ZIMI_VERSION = "1.14.1"
 LANGUAGES = [f"xquad_{code}" for code in "de es ru ar zh".split()]
 SETS = [("squad_pub", "squad_dev"), ("squad_pub", "ir_mid"), *((name, name) for name in LANGUAGES)]
-TOLD = "ANSWERING_SERVER"
-"""The variable that tells the process of eval.py which server to start, and what to call."""
+BACKEND_VARIABLE = "ANSWERS_BACKEND"
+"""The environment variable that tells eval.py's process which server to start and which tool to call."""
 
 COUNTS = {
-    "n": (500, 10, "questions of each set"),
-    "sketch-n": (300, 5, "questions of each set to the sketch"),
-    "peer-n": (100, 5, "questions of each set to the other servers, of which one is slow"),
-    "together-n": (60, 3, "questions to many archives served together"),
-    "calls": (100, 5, "questions whose cost is measured, in each archive"),
-    "large-calls": (8, 2, "of them about large pages"),
-    "articles": (100_000, 35_000, "articles of the largest archive"),
+    "n": (500, 10, "questions per set"),
+    "prototype-n": (300, 5, "questions per set for the prototype"),
+    "peer-n": (100, 5, "questions per set for the other servers, one of which is slow"),
+    "together-n": (60, 3, "questions for many archives served together"),
+    "calls": (100, 5, "questions per archive whose cost is measured"),
+    "large-calls": (8, 2, "questions about large pages whose cost is measured"),
+    "articles": (100_000, 35_000, "articles in the largest archive"),
     "own-n": (1000, 5, "questions of questions.jsonl"),
-    "own-peer-n": (30, 2, "of them to the other server"),
+    "own-peer-n": (30, 2, "questions of questions.jsonl for the other server"),
 }
 
 PEER_INTENTS = {
@@ -82,9 +83,9 @@ PEER_INTENTS = {
     "get_zim_entries": {"batch"},
     "tell_me_about": {"question", "article", "part"},
 }
-"""What openzim-mcp 3.4.0 calls a request, and all that this project may call the same; it has no other names."""
+"""Intents of openzim-mcp 3.4.0, each with the intents of this project that count as the same."""
 
-READ_BY_PEER = """
+INTENT_OF_PEER = """
 import json, sys
 from openzim_mcp.intent_parser import IntentParser
 for row in map(json.loads, sys.stdin):
@@ -95,68 +96,73 @@ for row in map(json.loads, sys.stdin):
 
 @dataclass(frozen=True)
 class System:
-    """What is asked: its name in the tables, how many questions, and how eval.py reaches it."""
+    """A system to compare: its name in the tables, the number of questions, and eval.py's arguments."""
 
     name: str
     count: int
     arguments: list[str]
-    told: dict[str, Any] | None = None
+    backend: dict[str, Any] | None = None
 
     def figures(self, dataset: str, archive: str, *more: str) -> dict[str, Any]:
-        """Ask it the questions of a set about an archive."""
-        os.environ[TOLD] = json.dumps(self.told)
+        """Send it the questions of a set about an archive."""
+        os.environ[BACKEND_VARIABLE] = json.dumps(self.backend)
         return search.evaluate([*self.arguments, *more], dataset, archive, self.count)
 
 
-def modes(name: str, command: list[str], count: int) -> list[System]:
-    """Return the ways in which `zim_query` of a server is asked."""
-    served = ["--server", shlex.join(command), "--modes"]
+def query_modes(name: str, command: list[str], count: int) -> list[System]:
+    """Return the ways to call `zim_query` of a server."""
+    options = ["--server", shlex.join(command), "--modes"]
     small = {"command": command, "tool": "zim_query", "arguments": {"compact_budget": "small"}}
     return [
-        System(f"{name}, `query`", count, [*served, "query"]),
-        System(f"{name}, `synth`", count, [*served, "synth"]),
-        System(f"{name}, `query`, small budget", count, ["--backend", "answers:as_told"], small),
+        System(f"{name}, `query`", count, [*options, "query"]),
+        System(f"{name}, `synth`", count, [*options, "synth"]),
+        System(f"{name}, `query`, small budget", count, ["--backend", "answers:call_backend"], small),
     ]
 
 
-def others(count: int, sketch_count: int) -> list[System]:
-    """Return what else answers; the nearest that zimi-mcp has to `zim_query` reads the first three articles found."""
+def other_systems(count: int, prototype_count: int) -> list[System]:
+    """Return the other systems; zimi-mcp's closest to `zim_query` is a tool that reads the first three results."""
     zimi = {"command": zimi_command(), "tool": "deep_search", "arguments": {}}
-    sketches = {"smart1": "one passage", "smart3": "three passages"}
+    passages = {"smart1": "one passage", "smart3": "three passages"}
     return [
-        System(f"zimi-mcp {ZIMI_VERSION}, `deep_search`", count, ["--backend", "answers:as_told"], zimi),
-        *(System(f"sketch, {what}", sketch_count, ["--backend", f"answers:{it}"]) for it, what in sketches.items()),
+        System(f"zimi-mcp {ZIMI_VERSION}, `deep_search`", count, ["--backend", "answers:call_backend"], zimi),
+        *(
+            System(f"prototype, {count_of_passages}", prototype_count, ["--backend", f"answers:{name}"])
+            for name, count_of_passages in passages.items()
+        ),
     ]
 
 
 def zimi_command() -> list[str]:
-    """Return zimi-mcp's command; without its pins, as the certificates it asks for are newer than some mirrors have."""
-    command = installed(ZIMI, "zimi-mcp", ["libzim", "mcp<2", "certifi"], ["--no-deps", f"zimi-mcp=={ZIMI_VERSION}"])
+    """Return zimi-mcp's command; installed without its pins, which not every index has."""
+    command = install_command(
+        ZIMI, "zimi-mcp", ["libzim", "mcp<2", "certifi"], ["--no-deps", f"zimi-mcp=={ZIMI_VERSION}"]
+    )
     return [*command, "--tools", "full", "--data-dir", "{zimdir}/.zimi", "{zimdir}"]
 
 
-def as_told(path: str, _language: str) -> Callable[[str], str]:
-    """Return a call of the server that the environment tells of, as eval.py takes it."""
-    told = json.loads(os.environ[TOLD])
+def call_backend(path: str, _language: str) -> Callable[[str], str]:
+    """Return a call of the server in BACKEND_VARIABLE, as a backend of eval.py."""
+    backend = json.loads(os.environ[BACKEND_VARIABLE])
     stack = ExitStack()
     atexit.register(stack.close)
-    server = stack.enter_context(serving(Path(path), told["command"]))
-    return lambda question: said(server, told["tool"], query=question, **told["arguments"])
+    server = stack.enter_context(running_server(Path(path), backend["command"]))
+    return lambda question: call_tool(server, backend["tool"], query=question, **backend["arguments"])
 
 
-def sketched(name: str, path: str, language: str) -> Callable[[str], str]:
-    """Return what a function of the sketch makes."""
-    sys.path.insert(0, str(SKETCH))
+def call_prototype(name: str, path: str, language: str) -> Callable[[str], str]:
+    """Return a function of the prototype, as a backend of eval.py."""
+    sys.path.insert(0, str(PROTOTYPE))
     answer: Callable[[str], str] = getattr(import_module("prototype"), name)(path, language)
     return answer
 
 
-smart1, smart3 = partial(sketched, "smart1"), partial(sketched, "smart3")
+smart1, smart3 = partial(call_prototype, "smart1"), partial(call_prototype, "smart3")
 
 
 @contextmanager
-def serving(archive: Path, command: list[str]) -> Iterator[Server]:
-    """Start a server over a copy of one archive."""
+def running_server(archive: Path, command: list[str]) -> Iterator[Server]:
+    """Start a server on a copy of one archive."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(archive, folder)
         server = Server.start([part.replace("{zimdir}", folder) for part in command], CACHE__ENABLED="false")
@@ -167,179 +173,196 @@ def serving(archive: Path, command: list[str]) -> Iterator[Server]:
             server.stop()
 
 
-def said(server: Server, tool: str, **arguments: Any) -> str:
-    """Call a tool and return all that a model reads, be it an error."""
-    answer = server.request("tools/call", {"name": tool, "arguments": arguments})
-    return "\n".join(block.get("text", "") for block in answer.get("result", {}).get("content", []))
+def call_tool(server: Server, tool: str, **arguments: Any) -> str:
+    """Call a tool and return the text that a model reads, also if it is an error."""
+    response = server.request("tools/call", {"name": tool, "arguments": arguments})
+    return "\n".join(block.get("text", "") for block in response.get("result", {}).get("content", []))
 
 
-def quality(given: argparse.Namespace) -> str:
-    """Ask questions in six languages."""
-    systems = modes("this project", given.command, given.n) + modes(PEER, search.commands()[PEER], given.peer_n)
-    rows, sets = [], SETS[::6] if given.quick else SETS
-    for system in systems + others(given.peer_n, given.sketch_n):
-        found = [system.figures(*where) for where in sets]
-        cells = [f"{it['ans']:.3f} / {it['sup']:.3f} / {it['tok']:.0f} / {it['empty']:.2f}" for it in found]
+def measure_quality(options: argparse.Namespace) -> str:
+    """Measure the answers to questions in six languages."""
+    systems = query_modes("this project", options.command, options.n) + query_modes(
+        PEER, search.server_commands()[PEER], options.peer_n
+    )
+    rows, sets = [], SETS[::6] if options.quick else SETS
+    for system in systems + other_systems(options.peer_n, options.prototype_n):
+        results = [system.figures(*questions) for questions in sets]
+        cells = [f"{it['ans']:.3f} / {it['sup']:.3f} / {it['tok']:.0f} / {it['empty']:.2f}" for it in results]
         rows.append([f"{system.name}, n = {system.count}", *cells])
-    return table(["ans / sup / tok / empty", *(f"`{asked}` in `{archive}`" for asked, archive in sets)], rows)
+    return table(["ans / sup / tok / empty", *(f"`{questions}` in `{archive}`" for questions, archive in sets)], rows)
 
 
-def together(given: argparse.Namespace) -> str:
-    """Ask the same questions of an archive that is alone, and of many at once."""
-    ours, *_ = modes("this project", given.command, given.together_n)
-    theirs = modes(PEER, search.commands()[PEER], given.together_n)[:2]
-    sound = [*ZIMS.glob("real/*.zim*"), *ZIMS.glob("built/*.zim")]
+def measure_many_archives(options: argparse.Namespace) -> str:
+    """Send the same questions to one archive alone and to many archives at once."""
+    ours, *_ = query_modes("this project", options.command, options.together_n)
+    theirs = query_modes(PEER, search.server_commands()[PEER], options.together_n)[:2]
+    valid = [*ZIMS.glob("real/*.zim*"), *ZIMS.glob("built/*.zim")]
     damaged = [*ZIMS.glob("damaged/*"), *ZIMS.glob("zim-testing-suite/nons/*")]
-    beside: dict[str, list[Path]] = {
+    also_served: dict[str, list[Path]] = {
         "alone": [],
-        f"with the {archives(sound)} of `real` and `built`": sound,
-        f"with {archives(damaged)} of `damaged` and `nons` too": sound + damaged,
+        f"with the {count_archives(valid)} of `real` and `built`": valid,
+        f"with {count_archives(damaged)} of `damaged` and `nons` too": valid + damaged,
     }
     rows = []
-    for system, where in [(ours, list(beside)), *((it, list(beside)[:2]) for it in theirs)]:
-        for label in where:
-            found = system.figures(
-                *SETS[0], *(part for path in sorted(beside[label]) for part in ("--also", str(path)))
+    for system, labels in [(ours, list(also_served)), *((it, list(also_served)[:2]) for it in theirs)]:
+        for label in labels:
+            result = system.figures(
+                *SETS[0], *(part for path in sorted(also_served[label]) for part in ("--also", str(path)))
             )
-            cells = [f"{found['ans']:.3f}", f"{found['tok']:.0f}", f"{found['ms_p50']:.0f} / {found['ms_p95']:.0f}"]
+            cells = [f"{result['ans']:.3f}", f"{result['tok']:.0f}", f"{result['ms_p50']:.0f} / {result['ms_p95']:.0f}"]
             rows.append([f"{system.name}, {label}", *cells])
-    return table([f"`squad_dev`, n = {given.together_n}", "ans", "tok", "median / 95 % ms"], rows)
+    return table([f"`squad_dev`, n = {options.together_n}", "ans", "tok", "median / 95 % ms"], rows)
 
 
-def archives(paths: Iterable[Path]) -> int:
-    """Count archives, of which some are split into several files."""
+def count_archives(paths: Iterable[Path]) -> int:
+    """Count archives, some of which are split into several files."""
     return len({path.name.partition(".zima")[0] for path in paths})
 
 
-def cost(given: argparse.Namespace) -> str:
-    """Measure questions in archives of more and more articles, and in one of large pages."""
-    asked, rows = search.questions(given.calls), []
-    large = [f"What is {title} known for?" for title in search.large_titles(search.WIKI, given.large_calls)]
+def measure_cost(options: argparse.Namespace) -> str:
+    """Measure questions in ever larger archives, and in one with large pages."""
+    questions, rows = search.sample_questions(options.calls), []
+    large = [f"What is {title} known for?" for title in search.large_titles(search.WIKI, options.large_calls)]
     with tempfile.TemporaryDirectory() as folder:
-        largest = search.enlarged(search.MIDDLE, Path(folder) / "large.zim", given.articles)
-        for path, these in [(search.SMALL, asked), (search.MIDDLE, asked), (largest, asked), (search.WIKI, large)]:
-            ours, theirs = costs(path, these, [given.command, search.commands()[PEER]])
+        largest = search.write_enlarged(search.MIDDLE, Path(folder) / "large.zim", options.articles)
+        archives = [(search.SMALL, questions), (search.MIDDLE, questions), (largest, questions), (search.WIKI, large)]
+        for path, asked in archives:
+            ours, theirs = compare_costs(path, asked, [options.command, search.server_commands()[PEER]])
             cpu = [f"{ours.mean_cpu:.0f}", f"{theirs.mean_cpu:.0f}", f"{theirs.mean_cpu / ours.mean_cpu:.1f}"]
-            label = f"`{path.name}`, {Archive(path).article_count:,} articles, {len(these)} questions"
-            rows.append([label, ours.latency, theirs.latency, *cpu])
+            label = f"`{path.name}`, {Archive(path).article_count:,} articles, {len(asked)} questions"
+            rows.append([label, ours.latency_cell, theirs.latency_cell, *cpu])
     header = ["this project, median / 95 % ms", f"{PEER}, median / 95 % ms"]
     return table(["`query`", *header, "CPU ms", f"CPU ms of {PEER}", "times less"], rows)
 
 
-def costs(archive: Path, asked: list[str], systems: list[list[str]]) -> list[search.Cost]:
-    """Put each question to the servers in turn."""
+def compare_costs(archive: Path, questions: list[str], systems: list[list[str]]) -> list[search.Cost]:
+    """Send each question to the servers in turn."""
     with ExitStack() as stack:
-        servers = [(search.Cost(), stack.enter_context(serving(archive, command))) for command in systems]
+        servers = [(search.Cost(), stack.enter_context(running_server(archive, command))) for command in systems]
         for _, server in servers:
-            said(server, "zim_query", query=search.NOTHING)
-        for question in asked:
-            for spent, server in servers:
-                spent.add(server, partial(said, server, "zim_query", query=question))
-    return [spent for spent, _ in servers]
+            call_tool(server, "zim_query", query=search.ABSENT_WORD)
+        for question in questions:
+            for cost, server in servers:
+                cost.measure_call(server, partial(call_tool, server, "zim_query", query=question))
+    return [cost for cost, _ in servers]
 
 
-def intents(_given: argparse.Namespace) -> str:
-    """Read the labelled queries."""
+def measure_intents(_given: argparse.Namespace) -> str:
+    """Compare the interpretation of labelled queries."""
     text = (TESTS / "data" / "queries.jsonl").read_text(encoding="utf-8")
     labelled = [json.loads(line) for line in text.splitlines()]
-    sys.path.insert(0, str(TESTS))
+    sys.path[:0] = [str(TESTS), str(TESTS / "app" / "query")]
     ours = list(map(import_module("test_intents").route, labelled))
-    python = [str(Path(search.commands()[PEER][0]).with_name("python")), "-c", READ_BY_PEER]
+    python = [str(Path(search.server_commands()[PEER][0]).with_name("python")), "-c", INTENT_OF_PEER]
     theirs = subprocess.run(python, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-    known = set().union(*PEER_INTENTS.values())
-    found = [
-        (row["language"], mine.intent == row["intent"], row["intent"] in PEER_INTENTS[other], row["intent"] in known)
+    comparable = set().union(*PEER_INTENTS.values())
+    results = [
+        (
+            row["language"],
+            mine.intent == row["intent"],
+            row["intent"] in PEER_INTENTS[other],
+            row["intent"] in comparable,
+        )
         for row, mine, other in zip(labelled, ours, theirs, strict=True)
     ]
     languages = list(dict.fromkeys(row["language"] for row in labelled))
     groups = {"all": languages, "all but en": [code for code in languages if code != "en"]}
     groups |= {code: [code] for code in languages}
-    rows = [shares(name, [row for row in found if row[0] in codes]) for name, codes in groups.items()]
+    rows = [share_row(name, [row for row in results if row[0] in codes]) for name, codes in groups.items()]
     header = ["rows", "this project", PEER, f"{PEER}, of the rows whose intent it has"]
-    return table(["labelled queries read right", *header], rows)
+    return table(["labelled queries interpreted correctly", *header], rows)
 
 
-def shares(name: str, found: list[tuple[str, bool, bool, bool]]) -> list[str]:
-    """Return what share of a group is read right."""
-    _, ours, theirs, known = zip(*found, strict=True)
-    parts = [sum(ours) / len(found), sum(theirs) / len(found), sum(theirs) / sum(known)]
-    return [name, str(len(found)), *(f"{share:.3f}" for share in parts)]
+def share_row(name: str, results: list[tuple[str, bool, bool, bool]]) -> list[str]:
+    """Return a row with the shares of a group that are interpreted correctly."""
+    _, ours, theirs, comparable = zip(*results, strict=True)
+    parts = [sum(ours) / len(results), sum(theirs) / len(results), sum(theirs) / sum(comparable)]
+    return [name, str(len(results)), *(f"{share:.3f}" for share in parts)]
 
 
-def own(given: argparse.Namespace) -> str:
-    """Ask the questions of questions.jsonl, if it is there; the slow server gets some, spread over all."""
-    lines = OWN.read_text(encoding="utf-8").splitlines() if OWN.exists() else []
-    asked = [json.loads(line) for line in lines]
-    systems = {"this project": (given.command, given.own_n), PEER: (search.commands()[PEER], given.own_peer_n)}
+def measure_own_questions(options: argparse.Namespace) -> str:
+    """Send the questions of questions.jsonl, if it exists; the slow server gets every n-th."""
+    lines = OWN_QUESTIONS.read_text(encoding="utf-8").splitlines() if OWN_QUESTIONS.exists() else []
+    questions = [json.loads(line) for line in lines]
+    systems = {
+        "this project": (options.command, options.own_n),
+        PEER: (search.server_commands()[PEER], options.own_peer_n),
+    }
     rows = []
-    for name, (command, count) in systems.items() if asked else ():
-        some = asked[:: -(-len(asked) // count)]
+    for name, (command, count) in systems.items() if questions else ():
+        sample = questions[:: -(-len(questions) // count)]
         for mode, arguments in {"`query`": {}, "`synth`": {"synthesize": True}}.items():
-            found = [result for group in by_archive(some) for result in answered(group, command, arguments)]
-            share, size = (statistics.mean(column) for column in zip(*found, strict=True))
-            rows.append([f"{name}, {mode}, n = {len(some)}", f"{share:.3f}", f"{size:.0f}"])
+            results = [result for group in group_by_archive(sample) for result in score(group, command, arguments)]
+            share, size = (statistics.mean(column) for column in zip(*results, strict=True))
+            rows.append([f"{name}, {mode}, n = {len(sample)}", f"{share:.3f}", f"{size:.0f}"])
     return table(["`questions.jsonl`", "answered", "tok"], rows) if rows else ""
 
 
-def by_archive(asked: list[dict[str, str]]) -> list[list[dict[str, str]]]:
-    """Return the questions about each archive."""
+def group_by_archive(questions: list[dict[str, str]]) -> list[list[dict[str, str]]]:
+    """Group questions by archive."""
     groups: dict[Path, list[dict[str, str]]] = {}
-    for row in asked:
-        groups.setdefault(located(row["archive"]), []).append(row)
+    for row in questions:
+        groups.setdefault(find_archive(row["archive"]), []).append(row)
     return list(groups.values())
 
 
-def answered(asked: list[dict[str, str]], command: list[str], arguments: dict[str, bool]) -> list[tuple[bool, float]]:
-    """Ask about one archive: whether each response contains the answer, and its size in tokens."""
-    with serving(located(asked[0]["archive"]), command) as server:
-        responses = [said(server, "zim_query", query=row["question"], **arguments).casefold() for row in asked]
-    wanted = [row["answer"].casefold().split("|") for row in asked]
+def score(questions: list[dict[str, str]], command: list[str], arguments: dict[str, bool]) -> list[tuple[bool, float]]:
+    """Send questions about one archive; return whether each response has the answer, and its size in tokens."""
+    with running_server(find_archive(questions[0]["archive"]), command) as server:
+        responses = [call_tool(server, "zim_query", query=row["question"], **arguments).casefold() for row in questions]
+    accepted = [row["answer"].casefold().split("|") for row in questions]
     return [
-        (any(one.strip() in response for one in any_of), len(response) / 4)
-        for any_of, response in zip(wanted, responses, strict=True)
+        (any(answer.strip() in response for answer in answers), len(response) / 4)
+        for answers, response in zip(accepted, responses, strict=True)
     ]
 
 
 @cache
-def located(name: str) -> Path:
-    """Return the archive of a name, with or without its folder and its ending."""
+def find_archive(name: str) -> Path:
+    """Return the archive of a name, with or without its folder and suffix."""
     return next(path for path in SHARED.glob("*/**/*.zim") if f"/{path}".endswith((f"/{name}", f"/{name}.zim")))
 
 
-PARTS = {"quality": quality, "together": together, "cost": cost, "intents": intents, "own": own}
+PARTS = {
+    "quality": measure_quality,
+    "together": measure_many_archives,
+    "cost": measure_cost,
+    "intents": measure_intents,
+    "own": measure_own_questions,
+}
 
 
-def timed(name: str, given: argparse.Namespace) -> str:
-    """Run a part, and say on stderr how long it took."""
-    begun = time.perf_counter()
-    body = PARTS[name](given)
-    print(f"{name}: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+def run_part(name: str, options: argparse.Namespace) -> str:
+    """Run a part, and report on stderr how long it took."""
+    started = time.perf_counter()
+    body = PARTS[name](options)
+    print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     return body
 
 
-def arguments() -> argparse.Namespace:
-    """Read the command line; counts that are not given are those of a full or a quick run."""
+def parse_options() -> argparse.Namespace:
+    """Parse the command line; missing counts are those of a full or a quick run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--server", default=shlex.join([*OURS, *search.SERVED]), help='a server\'s command, as "CMD {zimdir}"'
+        "--server", default=shlex.join([*OURS, *search.SERVER_ARGUMENTS]), help='a server\'s command, as "CMD {zimdir}"'
     )
-    parser.add_argument("--only", choices=PARTS, action="append", help="a part; the result is printed only")
-    parser.add_argument("--quick", action="store_true", help="a few questions; the result is printed only")
+    parser.add_argument("--only", choices=PARTS, action="append", help="run one part and print it")
+    parser.add_argument("--quick", action="store_true", help="send a few questions and print the results")
     for name, (full, _, what) in COUNTS.items():
         parser.add_argument(f"--{name}", type=int, help=f"{what} ({full})")
-    given = parser.parse_args()
-    given.command = shlex.split(given.server)
+    options = parser.parse_args()
+    options.command = shlex.split(options.server)
     for name, (full, quick, _) in COUNTS.items():
         key = name.replace("-", "_")
-        setattr(given, key, getattr(given, key) or (quick if given.quick else full))
-    return given
+        setattr(options, key, getattr(options, key) or (quick if options.quick else full))
+    return options
 
 
 def main() -> None:
-    """Run all and write the report, or print a part of it."""
-    given = arguments()
-    body = "\n\n".join(filter(None, (timed(name, given) for name in given.only or PARTS)))
-    if given.only or given.quick:
+    """Run all parts and write the report, or print some of them."""
+    options = parse_options()
+    body = "\n\n".join(filter(None, (run_part(name, options) for name in options.only or PARTS)))
+    if options.only or options.quick:
         print(body)
     else:
         report("answers", shlex.join(["python", "benchmarks/answers.py", *sys.argv[1:]]), body)

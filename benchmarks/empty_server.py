@@ -1,4 +1,4 @@
-"""The floor: a server on the low-level SDK that offers nothing."""
+"""A server on the low-level SDK without tools: the lower bound of startup time."""
 
 import anyio
 from mcp.server import Server

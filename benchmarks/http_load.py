@@ -1,7 +1,7 @@
-"""Serving over HTTP: how many calls a second for how many clients, beside other servers; and what hours of it leave.
+"""HTTP under load: calls per second by number of clients, compared with other servers; memory after long use.
 
-python benchmarks/http_load.py                        all, into RESULTS.md
-python benchmarks/http_load.py --quick                a few seconds of each, printed
+python benchmarks/http_load.py                        everything, into RESULTS.md
+python benchmarks/http_load.py --quick                a few seconds per measurement, printed
 python benchmarks/http_load.py --only soak --soak 60  one part, printed
 """
 
@@ -32,14 +32,14 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from libzim.reader import Archive as ZimArchive
-from measure import OURS, PEER_VERSION, ROOT, ZIMS, Server, peer_command, report, table, tree
+from measure import OURS, PEER_VERSION, ROOT, ZIMS, Server, peer_command, process_tree, report, table
 
 EVAL = ROOT.parent / "shared" / "eval"
 SQLITE = ZIMS / "real" / "devdocs_en_sqlite_2025-04.zim"
 LARGE = EVAL / "zims" / "ir_mid.zim"
 THIS, PEER, KIWIX = "this project", f"openzim-mcp {PEER_VERSION}", "kiwix-serve"
 MIX = ["search", "search", "search", "article", "article", "article", "outline", "outline", "question", "question"]
-HANDSHAKE, MODERN = "2025-06-18", "2026-07-28"
+INITIALIZE_VERSION, STATELESS_VERSION = "2025-06-18", "2026-07-28"
 HEADERS = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
 MIB = 2**20
 
@@ -47,18 +47,18 @@ Call = tuple[str, dict[str, Any]]
 
 
 @dataclass
-class Asked:
-    """What can be asked about an archive; nothing is asked twice before everything was."""
+class Workload:
+    """Calls about an archive; none is repeated before all others were made."""
 
     archive: Path
     titles: list[tuple[str, str]]
     questions: list[str]
-    picked: random.Random = field(default_factory=lambda: random.Random(11))
+    generator: random.Random = field(default_factory=lambda: random.Random(11))
 
     def calls(self, kinds: list[str]) -> Iterator[Call]:
-        """Return calls without end."""
+        """Yield calls without end."""
         base = {"zim_file_path": str(self.archive)}
-        for number in count(self.picked.randrange(len(self.titles))):
+        for number in count(self.generator.randrange(len(self.titles))):
             path, title = self.titles[number % len(self.titles)]
             other = self.titles[(number * 31 + 7) % len(self.titles)][1]
             words = f"{title.split()[0]} {other.split()[-1]}"
@@ -72,8 +72,8 @@ class Asked:
 
 
 @cache
-def about(archive: Path) -> Asked:
-    """Return what can be asked about an archive."""
+def workload(archive: Path) -> Workload:
+    """Return the calls about an archive."""
     zim = ZimArchive(archive)
     entries = map(zim._get_entry_by_id, range(zim.all_entry_count))  # noqa: SLF001
     items = [entry for entry in entries if not entry.is_redirect and entry.get_item().mimetype.startswith("text/html")]
@@ -82,48 +82,48 @@ def about(archive: Path) -> Asked:
     questions = [f"What is {title}?" for _, title in titles]
     if archive == LARGE:
         questions = [row["q"] for row in json.loads((EVAL / "data" / "squad_pub.json").read_text())["questions"]]
-    return Asked(archive, titles, questions)
+    return Workload(archive, titles, questions)
 
 
-class Site(Server):
-    """A running server that listens."""
+class HttpServer(Server):
+    """A running HTTP server."""
 
     port: int
 
     @classmethod
     @contextmanager
-    def serving(cls, command: list[str], **settings: str) -> Iterator[Site]:
-        """Start a server on a free port, which the command has as {port}."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        site = cls.start([part.replace("{port}", str(port)) for part in command], **settings)
-        site.port = port
+    def running(cls, command: list[str], **settings: str) -> Iterator[HttpServer]:
+        """Start a server on a free port, which replaces {port} in the command."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        server = cls.start([part.replace("{port}", str(port)) for part in command], **settings)
+        server.port = port
         try:
-            site.wait()
-            yield site
+            server.wait()
+            yield server
         finally:
-            site.process.terminate()
-            site.process.wait(30)
+            server.process.terminate()
+            server.process.wait(30)
 
     def wait(self) -> None:
-        """Wait until it listens."""
+        """Wait until the port accepts connections."""
         for _ in range(600):
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
             time.sleep(0.1)
-        raise RuntimeError("the server does not listen")
+        raise RuntimeError("the server does not accept connections")
 
 
-class Line:
-    """A connection that says no more than it has to: client and server share the cores."""
+class Connection:
+    """A minimal HTTP/1.1 connection: client and server share the cores."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, port: int, source: str | None = None) -> AsyncIterator[Line]:
-        """Connect, from an address of this machine."""
+    async def open(cls, port: int, source: str | None = None) -> AsyncIterator[Connection]:
+        """Connect, from a options loopback address if there is one."""
         local = (source, 0) if source else None
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**24, local_addr=local)
         try:
@@ -131,7 +131,7 @@ class Line:
         finally:
             writer.close()
 
-    async def exchange(self, method: str, path: str, headers: str = "", body: bytes = b"") -> tuple[int, str, bytes]:
+    async def request(self, method: str, path: str, headers: str = "", body: bytes = b"") -> tuple[int, str, bytes]:
         """Send a request and return the status, the headers and the body of the response."""
         self.send(method, path, headers, body)
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -151,54 +151,62 @@ class Line:
         await self.reader.readexactly(2)
         return b"".join(part[:-2] for part in parts)
 
-    def drop(self) -> None:
-        """Leave without a word."""
-        own = self.writer.get_extra_info("socket")
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    def reset(self) -> None:
+        """Close with a TCP reset."""
+        tcp_socket = self.writer.get_extra_info("socket")
+        tcp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
 
 class Client:
-    """A client of one revision of the protocol, with its session if that has any."""
+    """A client of one protocol version, with its session if that version has sessions."""
 
-    def __init__(self, line: Line, revision: str = HANDSHAKE) -> None:
-        self.line, self.revision = line, revision
+    def __init__(self, connection: Connection, version: str = INITIALIZE_VERSION) -> None:
+        self.connection, self.version = connection, version
         self.session = ""
         self._numbers = count(1)
 
     async def begin(self) -> None:
-        """Do the handshake, where there is one."""
-        if self.revision == MODERN:
+        """Initialize, if the version has `initialize`."""
+        if self.version == STATELESS_VERSION:
             return
-        client = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}}
+        client = {
+            "protocolVersion": INITIALIZE_VERSION,
+            "capabilities": {},
+            "clientInfo": {"name": "b", "version": "1"},
+        }
         _, head, _ = await self.post("initialize", client)
         self.session = f"Mcp-Session-Id: {re.findall(r'(?i)mcp-session-id: (.+)', head)[0].strip()}\r\n"
         await self.post("notifications/initialized", is_request=False)
 
     async def end(self) -> int:
         """End the session."""
-        return (await self.line.exchange("DELETE", "/mcp", self.session))[0] if self.session else 200
+        return (await self.connection.request("DELETE", "/mcp", self.session))[0] if self.session else 200
 
     def message(self, method: str, params: dict[str, Any], *, is_request: bool = True) -> tuple[str, bytes]:
         """Return the headers and the body of a message."""
-        told = f"{HEADERS}{self.session}MCP-Protocol-Version: {self.revision}\r\n"
+        headers = f"{HEADERS}{self.session}MCP-Protocol-Version: {self.version}\r\n"
         if method == "initialize":
-            told = HEADERS
-        if self.revision == MODERN:
-            meta = {"protocolVersion": MODERN, "clientInfo": {"name": "b", "version": "1"}, "clientCapabilities": {}}
+            headers = HEADERS
+        if self.version == STATELESS_VERSION:
+            meta = {
+                "protocolVersion": STATELESS_VERSION,
+                "clientInfo": {"name": "b", "version": "1"},
+                "clientCapabilities": {},
+            }
             params = params | {"_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()}}
-            told += f"Mcp-Method: {method}\r\n" + (f"Mcp-Name: {params['name']}\r\n" if "name" in params else "")
+            headers += f"Mcp-Method: {method}\r\n" + (f"Mcp-Name: {params['name']}\r\n" if "name" in params else "")
         message = {"jsonrpc": "2.0", "method": method, "params": params}
-        return told, json.dumps(message | ({"id": next(self._numbers)} if is_request else {})).encode()
+        return headers, json.dumps(message | ({"id": next(self._numbers)} if is_request else {})).encode()
 
     async def post(
         self, method: str, params: dict[str, Any] | None = None, *, is_request: bool = True
     ) -> tuple[int, str, bytes]:
         """Send a message and return the response."""
-        return await self.line.exchange("POST", "/mcp", *self.message(method, params or {}, is_request=is_request))
+        return await self.connection.request("POST", "/mcp", *self.message(method, params or {}, is_request=is_request))
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """Call a tool and return how it ended."""
+        """Call a tool and return `ok` or the error."""
         status, _, body = await self.post("tools/call", {"name": tool, "arguments": arguments})
         if status == 200 and b'"isError":true' not in body and b'"error":{' not in body[:200]:
             return "ok"
@@ -206,196 +214,203 @@ class Client:
         return operation[1].decode() if operation else f"{status} {body[:200].decode()}"
 
 
-class Reader:
-    """A client of kiwix-serve, which ends a connection after each answer: what a browser asks for."""
+class KiwixClient:
+    """A client of kiwix-serve, which closes the connection after each response; it requests what a browser would."""
 
-    def __init__(self, line: Line) -> None:
-        self._port = line.writer.get_extra_info("peername")[1]
+    def __init__(self, connection: Connection) -> None:
+        self._port = connection.writer.get_extra_info("peername")[1]
 
     async def begin(self) -> None:
-        """Have nothing to say first."""
+        """Do nothing: there is no session."""
 
     async def end(self) -> None:
-        """Have nothing to say last."""
+        """Do nothing: there is no session."""
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """Ask for the page that shows what a tool would tell."""
+        """Request the page that corresponds to a tool call."""
         book = Path(arguments["zim_file_path"]).stem
         path = f"/{book}/{quote(arguments.get('entry_path', ''))}"
         if tool == "zim_search":
             path = f"/search?content={book}&pattern={quote_plus(arguments['query'])}&pageLength=10"
-        async with Line.open(self._port) as line:
-            status, _, _ = await line.exchange("GET", path)
+        async with Connection.open(self._port) as connection:
+            status, _, _ = await connection.request("GET", path)
         return "ok" if status == 200 else str(status)
 
 
 @dataclass
 class Figures:
-    """What was measured with some clients."""
+    """Measurements with one number of clients."""
 
-    took: list[float]
+    latencies: list[float]
     seconds: float
-    ends: Counter[str]
+    results: Counter[str]
 
     @property
     def rate(self) -> float:
-        """Calls a second."""
-        return len(self.took) / self.seconds
+        """Calls per second."""
+        return len(self.latencies) / self.seconds
 
     @property
     def cells(self) -> list[str]:
-        """What a table shows."""
-        late = statistics.quantiles(self.took, n=20)[18] if len(self.took) > 1 else self.took[0]
-        return [f"{self.rate:.1f}", f"{statistics.median(self.took) * 1000:.0f}", f"{late * 1000:.0f}"]
+        """The cells of a table row."""
+        p95 = statistics.quantiles(self.latencies, n=20)[18] if len(self.latencies) > 1 else self.latencies[0]
+        return [f"{self.rate:.1f}", f"{statistics.median(self.latencies) * 1000:.0f}", f"{p95 * 1000:.0f}"]
 
 
-async def measured(site: Site, kind: type[Client | Reader], clients: int, calls: Iterator[Call], given: Any) -> Figures:
-    """Have clients call one thing after another; those under way when the time is over count too."""
-    took: list[float] = []
-    ends: Counter[str] = Counter()
+async def run_clients(
+    server: HttpServer, kind: type[Client | KiwixClient], clients: int, calls: Iterator[Call], options: Any
+) -> Figures:
+    """Let clients make one call after another; calls in progress at the end count too."""
+    latencies: list[float] = []
+    results: Counter[str] = Counter()
 
-    async def ask(client: Client | Reader, over: float) -> None:
-        while (start := time.perf_counter()) < over:
-            ends[await client.call(*next(calls))] += 1
-            took.append(time.perf_counter() - start)
+    async def make_calls(client: Client | KiwixClient, end_time: float) -> None:
+        while (start := time.perf_counter()) < end_time:
+            results[await client.call(*next(calls))] += 1
+            latencies.append(time.perf_counter() - start)
 
-    async with AsyncExitStack() as lines:
+    async with AsyncExitStack() as connections:
         sources = [f"127.0.1.{number + 1}" for number in range(clients)]
-        every = [kind(await lines.enter_async_context(Line.open(site.port, source))) for source in sources]
-        await asyncio.gather(*(client.begin() for client in every))
+        running = [
+            kind(await connections.enter_async_context(Connection.open(server.port, source))) for source in sources
+        ]
+        await asyncio.gather(*(client.begin() for client in running))
         start = time.perf_counter()
-        await asyncio.gather(*(ask(client, start + given.seconds) for client in every))
+        await asyncio.gather(*(make_calls(client, start + options.seconds) for client in running))
         seconds = time.perf_counter() - start
-        # A server may have closed the connection of a client that had its last answer before the others had theirs.
-        await asyncio.gather(*(client.end() for client in every), return_exceptions=True)
-    return Figures(took, seconds, ends)
+        # A server may have closed the connection of a client that got its last response before the others did.
+        await asyncio.gather(*(client.end() for client in running), return_exceptions=True)
+    return Figures(latencies, seconds, results)
 
 
-def compare(archive: Path, system: str, kinds: list[str], clients: list[int], given: Any) -> list[Figures]:
-    """Measure one server with more and more clients; each server is asked the same in the same order."""
+def measure_server(archive: Path, system: str, kinds: list[str], clients: list[int], options: Any) -> list[Figures]:
+    """Measure one server with increasing numbers of clients; all servers get the same calls in the same order."""
     commands = {
         THIS: [*OURS, "--mode", "advanced", "--transport", "http", "--port", "{port}"],
         PEER: [*peer_command(), "--mode", "advanced", "--transport", "http", "--port", "{port}"],
         KIWIX: [KIWIX, "--port", "{port}"],
     }
     with tempfile.TemporaryDirectory() as folder:
-        own = Path(shutil.copy(archive, folder))
-        served = folder if system != KIWIX else str(own)
-        calls = replace(about(archive), archive=own, picked=random.Random(11)).calls(kinds)
-        with Site.serving([*commands[system], served], CACHE__ENABLED="false") as site:
-            kind: type[Client | Reader] = Reader if system == KIWIX else Client
-            asyncio.run(measured(site, kind, 1, calls, argparse.Namespace(seconds=min(2.0, given.seconds))))
-            found = [asyncio.run(measured(site, kind, number, calls, given)) for number in clients]
-    for figures in found:
-        if set(figures.ends) != {"ok"}:
-            print(f"{system}, {archive.name}: {figures.ends.most_common(3)}", file=sys.stderr)
-    return found
+        archive_copy = Path(shutil.copy(archive, folder))
+        target = folder if system != KIWIX else str(archive_copy)
+        calls = replace(workload(archive), archive=archive_copy, generator=random.Random(11)).calls(kinds)
+        with HttpServer.running([*commands[system], target], CACHE__ENABLED="false") as server:
+            kind: type[Client | KiwixClient] = KiwixClient if system == KIWIX else Client
+            asyncio.run(run_clients(server, kind, 1, calls, argparse.Namespace(seconds=min(2.0, options.seconds))))
+            measurements = [asyncio.run(run_clients(server, kind, number, calls, options)) for number in clients]
+    for figures in measurements:
+        if set(figures.results) != {"ok"}:
+            print(f"{system}, {archive.name}: {figures.results.most_common(3)}", file=sys.stderr)
+    return measurements
 
 
-def throughput(given: argparse.Namespace) -> str:
-    """Measure calls a second."""
+def measure_throughput(options: argparse.Namespace) -> str:
+    """Measure calls per second."""
     parts = []
     for archive in (SQLITE, LARGE):
-        ours, theirs = (compare(archive, system, MIX, given.clients, given) for system in (THIS, PEER))
+        ours, theirs = (measure_server(archive, system, MIX, options.clients, options) for system in (THIS, PEER))
         rows = [
-            [str(number), *one.cells, *other.cells, f"{one.rate / other.rate:.0f}"]
-            for number, one, other in zip(given.clients, ours, theirs, strict=True)
+            [str(number), *our.cells, *their.cells, f"{our.rate / their.rate:.0f}"]
+            for number, our, their in zip(options.clients, ours, theirs, strict=True)
         ]
         columns = [f"{name}: {what}" for name in (THIS, PEER) for what in ("calls/s", "median ms", "95 % ms")]
         parts.append(table([f"`{archive.name}`, clients", *columns, "times"], rows))
-        parts.append(alone(archive, given))
+        parts.append(measure_single_kinds(archive, options))
     return "\n\n".join([_ABOUT, *parts])
 
 
-def alone(archive: Path, given: argparse.Namespace) -> str:
-    """Measure searching and reading alone, which kiwix-serve does too."""
+def measure_single_kinds(archive: Path, options: argparse.Namespace) -> str:
+    """Measure searching and reading separately, which kiwix-serve can do too."""
     systems = [THIS, PEER, *([KIWIX] if shutil.which(KIWIX) else [])]
     rows = []
     for kind in ("search", "article"):
         for system in systems:
-            figures = compare(archive, system, [kind], [8], given)[0]
+            figures = measure_server(archive, system, [kind], [8], options)[0]
             rows.append([f"{kind}, {system}", *figures.cells])
     return table([f"`{archive.name}`, 8 clients", "calls/s", "median ms", "95 % ms"], rows)
 
 
 _ABOUT = (
-    "Of ten calls three are searches, three articles, two outlines and two questions, by clients that each have an "
-    f"address, a session ({HANDSHAKE}) and a connection, and ask again as soon as they have an answer. The answer "
-    "caches are off and nothing is asked twice before all was, which on the small archive happens: a page that a "
-    "worker has parsed may still be with it. No rate limit. Client and server share the cores. "
-    "`kiwix-serve` answers with pages for browsers: its own search result, and the article as it is in the archive."
+    "Of ten calls, three are searches, three articles, two outlines and two questions. Each client has its own "
+    f"address, session ({INITIALIZE_VERSION}) and connection, and sends the next call when it has a response. Result "
+    "caches and rate limits are off. No call is repeated before all others were made; on the small archive calls do "
+    "repeat, and a worker may still have the parsed page. Clients and server share the cores. `kiwix-serve` returns "
+    "pages for browsers: its own search results, and the article as stored."
 )
 
 
 @dataclass
-class Burden:
-    """What a server takes at one moment."""
+class Usage:
+    """The resources that a server uses at one moment."""
 
-    server: float
-    workers: float
+    server_mib: float
+    workers_mib: float
     descriptors: int
     processes: int
 
     @classmethod
-    def of(cls, site: Site) -> Burden:
-        """Look at a server's processes."""
-        own, *others = list(tree(site.process.pid))
-        files = sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in (own, *others))
-        return cls(_resident([own]), _resident(others), files, 1 + len(others))
+    def of(cls, server: HttpServer) -> Usage:
+        """Measure a server's processes."""
+        main, *workers = list(process_tree(server.process.pid))
+        files = sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in (main, *workers))
+        return cls(_resident_mib([main]), _resident_mib(workers), files, 1 + len(workers))
 
     @property
     def cells(self) -> list[str]:
-        """What a table shows."""
-        return [f"{self.server:.1f}", f"{self.workers:.1f}", str(self.descriptors), str(self.processes)]
+        """The cells of a table row."""
+        return [f"{self.server_mib:.1f}", f"{self.workers_mib:.1f}", str(self.descriptors), str(self.processes)]
 
 
-def _resident(pids: Iterable[int]) -> float:
+def _resident_mib(pids: Iterable[int]) -> float:
     pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids]
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / MIB
 
 
-class Day:
-    """Clients as they come: of both eras, with sessions and streams that begin and end, and some that err."""
+class MixedUse:
+    """Clients of both protocol versions, with sessions and streams that begin and end; some send wrong requests."""
 
-    def __init__(self, site: Site, every: list[Asked], seconds: float) -> None:
-        self._site = site
-        self._over = time.monotonic() + seconds
-        self.ends: Counter[str] = Counter()
-        self._asked = [asked.calls(MIX) for asked in every]
+    def __init__(self, server: HttpServer, workloads: list[Workload], seconds: float) -> None:
+        self._server = server
+        self._end_time = time.monotonic() + seconds
+        self.results: Counter[str] = Counter()
+        self._calls = [work.calls(MIX) for work in workloads]
 
-    async def pass_by(self, visitors: int) -> None:
-        """Have all clients do what they do until the time is over."""
-        eras = [(HANDSHAKE, MODERN)[number % 2] for number in range(visitors)]
-        visits = [self._visits(f"127.0.1.{number + 1}", era) for number, era in enumerate(eras)]
-        await asyncio.gather(*visits, self._errs("127.0.2.1"), self._errs("127.0.2.2"))
+    async def run(self, clients: int) -> None:
+        """Run all clients until the end time."""
+        versions = [(INITIALIZE_VERSION, STATELESS_VERSION)[number % 2] for number in range(clients)]
+        good = [self._run_client(f"127.0.1.{number + 1}", version) for number, version in enumerate(versions)]
+        await asyncio.gather(*good, self._run_wrong_client("127.0.2.1"), self._run_wrong_client("127.0.2.2"))
 
-    async def _visits(self, source: str, revision: str) -> None:
-        """Come, open a stream, ask, leave, and come again."""
-        drawn = random.Random(source)
-        while time.monotonic() < self._over:
-            async with Line.open(self._site.port, source) as line, Line.open(self._site.port, source) as stream:
-                client = Client(line, revision)
+    async def _run_client(self, source: str, version: str) -> None:
+        """Connect, open a stream, make calls, disconnect; repeat."""
+        generator = random.Random(source)
+        while time.monotonic() < self._end_time:
+            async with (
+                Connection.open(self._server.port, source) as connection,
+                Connection.open(self._server.port, source) as stream,
+            ):
+                client = Client(connection, version)
                 await client.begin()
                 await self._listen(client, stream)
-                for _ in range(drawn.randrange(5, 30)):
-                    self.ends[await client.call(*next(drawn.choice(self._asked)))] += 1
-                    await asyncio.sleep(drawn.random() * 0.4)
-                if drawn.random() < 0.5:
-                    stream.drop()
+                for _ in range(generator.randrange(5, 30)):
+                    self.results[await client.call(*next(generator.choice(self._calls)))] += 1
+                    await asyncio.sleep(generator.random() * 0.4)
+                if generator.random() < 0.5:
+                    stream.reset()
                 status = await client.end()
-                self.ends["ok" if status == 200 else f"the end: {status}"] += 1
+                self.results["ok" if status == 200 else f"DELETE: {status}"] += 1
 
-    async def _listen(self, client: Client, stream: Line) -> None:
-        if client.revision == MODERN:
-            wanted = {"resourcesListChanged": True, "resourceSubscriptions": ["zim://files"]}
-            stream.send("POST", "/mcp", *client.message("subscriptions/listen", {"notifications": wanted}))
+    async def _listen(self, client: Client, stream: Connection) -> None:
+        if client.version == STATELESS_VERSION:
+            filters = {"resourcesListChanged": True, "resourceSubscriptions": ["zim://files"]}
+            stream.send("POST", "/mcp", *client.message("subscriptions/listen", {"notifications": filters}))
         else:
             await client.post("resources/subscribe", {"uri": "zim://files"})
             stream.send("GET", "/mcp", f"Accept: text/event-stream\r\n{client.session}")
 
-    async def _errs(self, source: str) -> None:
-        """Ask for what there is not, in ways that are wrong."""
-        wrong = [
+    async def _run_wrong_client(self, source: str) -> None:
+        """Send invalid requests."""
+        requests = [
             ("POST", "/mcp", HEADERS, b"{"),
             ("POST", "/mcp", HEADERS + "Mcp-Session-Id: nobody\r\n", b"{}"),
             ("POST", "/nothing", HEADERS, b"{}"),
@@ -403,64 +418,74 @@ class Day:
             ("GET", "/mcp", "Origin: https://evil.example\r\n", b""),
             ("GET", "/mcp", "", b""),
         ]
-        while time.monotonic() < self._over:
-            async with Line.open(self._site.port, source) as line:
-                for request in wrong:
+        while time.monotonic() < self._end_time:
+            async with Connection.open(self._server.port, source) as connection:
+                for request in requests:
                     with suppress(asyncio.IncompleteReadError):
-                        status, _, body = await line.exchange(*request)
+                        status, _, body = await connection.request(*request)
                         refused = 400 <= status < 500
-                        self.ends["refused" if refused else f"{status} {body[:200].decode()}"] += 1
-                    if line.reader.at_eof():
+                        self.results["refused" if refused else f"{status} {body[:200].decode()}"] += 1
+                    if connection.reader.at_eof():
                         break
                     await asyncio.sleep(0.2)
 
 
-def soak(given: argparse.Namespace) -> str:
-    """Serve for a while and see what it leaves behind."""
+def measure_soak(options: argparse.Namespace) -> str:
+    """Serve mixed use for a while and measure memory, descriptors and processes."""
     with tempfile.TemporaryDirectory() as folder:
-        every = [replace(about(archive), archive=Path(shutil.copy(archive, folder))) for archive in (SQLITE, LARGE)]
+        workloads = [
+            replace(workload(archive), archive=Path(shutil.copy(archive, folder))) for archive in (SQLITE, LARGE)
+        ]
         command = [*OURS, "--mode", "advanced", "--transport", "http", "--port", "{port}", folder]
-        with Site.serving(command, RATE_LIMIT__ENABLED="true") as site:
-            ends, rows = asyncio.run(_soak(site, every, given))
-    header = [f"{given.visitors + 2} clients", "server, MB", "its workers, MB", "descriptors", "processes"]
-    told = ", ".join(f"{number} {how}" for how, number in sorted(ends.items()))
-    return f"{table(header, rows)}\n\nCalls that ended: {told}."
+        with HttpServer.running(command, RATE_LIMIT__ENABLED="true") as server:
+            results, rows = asyncio.run(_soak(server, workloads, options))
+    header = [
+        f"{options.mixed_clients + 2} clients",
+        "server, MB",
+        "worker processes, MB",
+        "file descriptors",
+        "processes",
+    ]
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(results.items()))
+    return f"{table(header, rows)}\n\nResults: {counts}."
 
 
-async def _soak(site: Site, every: list[Asked], given: argparse.Namespace) -> tuple[Counter[str], list[list[str]]]:
-    warm = 60.0 if given.soak >= 2 else given.soak * 20
-    whole = given.soak * 60
-    day = Day(site, every, warm + whole)
-    passing = asyncio.create_task(day.pass_by(given.visitors))
+async def _soak(
+    server: HttpServer, workloads: list[Workload], options: argparse.Namespace
+) -> tuple[Counter[str], list[list[str]]]:
+    warm = 60.0 if options.soak >= 2 else options.soak * 20
+    duration = options.soak * 60
+    mixed_use = MixedUse(server, workloads, warm + duration)
+    clients = asyncio.create_task(mixed_use.run(options.mixed_clients))
     await asyncio.sleep(warm)
-    rows = [[f"after {warm:.0f} s of it", *Burden.of(site).cells]]
+    rows = [[f"{warm:.0f} s", *Usage.of(server).cells]]
     for part in range(1, 5):
-        await asyncio.sleep(whole / 4 - (1 if part == 4 else 0))
-        rows.append([f"{warm + whole * part / 4:.0f} s", *Burden.of(site).cells])
-    await passing
+        await asyncio.sleep(duration / 4 - (1 if part == 4 else 0))
+        rows.append([f"{warm + duration * part / 4:.0f} s", *Usage.of(server).cells])
+    await clients
     await asyncio.sleep(3)
-    rows.append(["when all have left", *Burden.of(site).cells])
-    return day.ends, rows
+    rows.append(["after the last client left", *Usage.of(server).cells])
+    return mixed_use.results, rows
 
 
-PARTS = {"throughput": throughput, "soak": soak}
+PARTS = {"throughput": measure_throughput, "soak": measure_soak}
 
 
 def main() -> None:
-    """Run all and write the report, or print a part of it."""
+    """Run all parts and write the report, or print one of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=PARTS, help="a part; the result is printed only")
-    parser.add_argument("--quick", action="store_true", help="a few seconds of each; the result is printed only")
+    parser.add_argument("--only", choices=PARTS, help="run one part and print it")
+    parser.add_argument("--quick", action="store_true", help="measure a few seconds each and print the results")
     parser.add_argument("--soak", type=float, help="minutes of mixed use (10)")
-    parser.add_argument("--seconds", type=float, help="seconds for each number of clients (10)")
+    parser.add_argument("--seconds", type=float, help="seconds per number of clients (10)")
     parser.add_argument("--clients", type=int, nargs="+", help="numbers of clients (1 8 32 128)")
-    parser.add_argument("--visitors", type=int, default=16, help="clients of the mixed use (16)")
-    given = parser.parse_args()
-    given.soak = given.soak or (0.5 if given.quick else 10)
-    given.seconds = given.seconds or (2 if given.quick else 10)
-    given.clients = given.clients or ([1, 8] if given.quick else [1, 8, 32, 128])
-    body = "\n\n".join(PARTS[name](given) for name in ([given.only] if given.only else PARTS))
-    if given.only or given.quick:
+    parser.add_argument("--mixed-clients", type=int, default=16, help="clients of the mixed use (16)")
+    options = parser.parse_args()
+    options.soak = options.soak or (0.5 if options.quick else 10)
+    options.seconds = options.seconds or (2 if options.quick else 10)
+    options.clients = options.clients or ([1, 8] if options.quick else [1, 8, 32, 128])
+    body = "\n\n".join(PARTS[name](options) for name in ([options.only] if options.only else PARTS))
+    if options.only or options.quick:
         print(body)
     else:
         report("http_load", shlex.join(["python", "benchmarks/http_load.py", *sys.argv[1:]]), body)

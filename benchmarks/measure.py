@@ -1,4 +1,4 @@
-"""What every benchmark needs: a client without overhead, process accounting, the peer to compare with, the report."""
+"""Shared by the benchmarks: a minimal client, process accounting, the server to compare with, the report."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ OURS = [str(Path(sys.executable).parent / "openzim-mcp")]
 
 
 def peer_command() -> list[str]:
-    """Return the command of openzim-mcp from PyPI."""
-    return installed(PEER, "openzim-mcp", [f"openzim-mcp=={PEER_VERSION}"])
+    """Return the command of openzim-mcp from PyPI, the server to compare with."""
+    return install_command(PEER, "openzim-mcp", [f"openzim-mcp=={PEER_VERSION}"])
 
 
-def installed(folder: Path, script: str, *packages: list[str]) -> list[str]:
-    """Return a command of packages from PyPI, installed into an environment of its own if need be."""
+def install_command(folder: Path, script: str, *packages: list[str]) -> list[str]:
+    """Return a command from PyPI packages; on the first call, install them into their own environment."""
     command = folder / "bin" / script
     if not command.exists():
         candidates = [*map(str, Path.home().glob(".pyenv/versions/3.12*/bin/python")), shutil.which("python3.12")]
-        python = next((found for found in candidates if found), sys.executable)
+        python = next((path for path in candidates if path), sys.executable)
         subprocess.run([python, "-m", "venv", folder], check=True)
         pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
         for names in packages:
@@ -46,24 +46,24 @@ def installed(folder: Path, script: str, *packages: list[str]) -> list[str]:
 
 
 def largest_archive() -> Path:
-    """Return the largest single-file archive at hand."""
+    """Return the largest single-file archive in ../shared/zims."""
     return max(ZIMS.glob("*/*.zim"), key=lambda path: path.stat().st_size)
 
 
-def tree(pid: int) -> Iterator[int]:
-    """Return a process and all that it has started."""
+def process_tree(pid: int) -> Iterator[int]:
+    """Yield a process and its descendants."""
     yield pid
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                yield from tree(int(child))
+                yield from process_tree(int(child))
     except FileNotFoundError:
         return
 
 
 @dataclass
 class Server:
-    """A running server and a client on its pipes."""
+    """A running stdio server and its client."""
 
     process: subprocess.Popen[bytes]
     started: float
@@ -79,7 +79,7 @@ class Server:
         return cls(process, started)
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a request and return its answer."""
+        """Send a request and return the response."""
         assert self.process.stdin
         assert self.process.stdout
         self.calls += 1
@@ -88,7 +88,7 @@ class Server:
             message: dict[str, Any] = json.loads(line)
             if message.get("id") == self.calls:
                 return message
-        raise RuntimeError(f"the server ended with {self.process.wait()}")
+        raise RuntimeError(f"the server exited with code {self.process.wait()}")
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self.process.stdin
@@ -96,40 +96,42 @@ class Server:
         self.process.stdin.flush()
 
     def initialize(self) -> float:
-        """Do the handshake and return the milliseconds from the start of the process to its answer."""
+        """Initialize, and return the milliseconds from the start of the process to the response."""
         client = {"name": "benchmark", "version": "1"}
         self.request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
-        took = (time.perf_counter() - self.started) * 1000
+        milliseconds = (time.perf_counter() - self.started) * 1000
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return took
+        return milliseconds
 
     def call(self, tool: str, **arguments: Any) -> Any:
-        """Call a tool and return its structured or textual result."""
-        answer = self.request("tools/call", {"name": tool, "arguments": arguments})
-        result = answer.get("result", {})
-        if "error" in answer or result.get("isError"):
-            raise RuntimeError(f"{tool} {arguments}: {answer}")
+        """Call a tool and return its result; an error result raises."""
+        response = self.request("tools/call", {"name": tool, "arguments": arguments})
+        result = response.get("result", {})
+        if "error" in response or result.get("isError"):
+            raise RuntimeError(f"{tool} {arguments}: {response}")
         return result
 
     def memory(self) -> float:
-        """Return the resident megabytes of all its processes."""
-        pages = [Path(f"/proc/{pid}/statm").read_text().split()[1] for pid in tree(self.process.pid)]
+        """Return the resident memory of all processes, in MiB."""
+        pages = [Path(f"/proc/{pid}/statm").read_text().split()[1] for pid in process_tree(self.process.pid)]
         return sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def cpu(self) -> float:
-        """Return the milliseconds of CPU that all its processes have used."""
-        stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in tree(self.process.pid)]
+        """Return the CPU time of all processes so far, in milliseconds."""
+        stats = [
+            Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in process_tree(self.process.pid)
+        ]
         return sum(int(ticks) for stat in stats for ticks in stat[11:15]) * 1000 / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
-        """End the server."""
+        """Close the server's input and wait until it exits."""
         assert self.process.stdin
         self.process.stdin.close()
         self.process.wait(30)
 
 
 def median(values: list[float]) -> float:
-    """Return the middle value."""
+    """Return the median."""
     return statistics.median(values)
 
 
@@ -140,10 +142,10 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def report(name: str, command: str, body: str) -> None:
-    """Print a section and put it into RESULTS.md in place of the earlier one."""
+    """Print a section and replace the earlier one in RESULTS.md."""
     python = platform.python_version()
-    where = f"{time.strftime('%Y-%m-%d')}, Python {python}, {os.cpu_count()} cores, {platform.system()}"
-    section = f"<!-- {name} -->\n`{command}` ({where})\n\n{body}\n<!-- end {name} -->"
+    environment = f"{time.strftime('%Y-%m-%d')}, Python {python}, {os.cpu_count()} cores, {platform.system()}"
+    section = f"<!-- {name} -->\n`{command}` ({environment})\n\n{body}\n<!-- end {name} -->"
     text = RESULTS.read_text(encoding="utf-8")
     pattern = re.compile(rf"<!-- {name} -->.*?<!-- end {name} -->", re.DOTALL)
     RESULTS.write_text(pattern.sub(lambda _: section, text), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""How the weights of services/passages.py stand: what the ranking gains or loses when one of them is another.
+"""Sensitivity of the weights in worker/search/ranking.py: the change of the ranking when one weight changes.
 
-Half of the questions of each set are those that weights may be tuned on, the other half is held out. The articles
-of these sets have no headings of their own (`Section 1`, …), so that they tell nothing of the weight of `heading`.
+Half of the questions of each set are for tuning, the other half is held out. The articles of these sets have generic
+headings (`Section 1`, …), so they say nothing about the weight of `heading`.
 """
 
 from __future__ import annotations
@@ -28,69 +28,72 @@ SETS = [
     *((f"xquad_{x}", f"xquad_{x}") for x in ("de", "ar", "zh")),
 ]
 FACTORS = (0.0, 0.5, 1.5)
-READ, PRIOR = 30, 3.0
-"""How many candidates a search reads, and what the score of one that has all words is divided by."""
+CANDIDATES_READ, PRIOR_DIVISOR = 30, 3.0
+"""As in a search: the candidates that are read, and the divisor of the score of one that has all words."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What is tried."""
+    """One setting of the weights."""
 
-    of: Features = WEIGHTS
+    features: Features = WEIGHTS
     next: tuple[float, ...] = NEXT
 
-    def times(self, name: str, factor: float) -> Weights:
-        """Return the same with one weight changed."""
+    def scaled(self, name: str, factor: float) -> Weights:
+        """Return a copy with one weight multiplied."""
         if name == "next":
             return replace(self, next=tuple(factor * weight for weight in self.next))
-        return replace(self, of=self.of._replace(**{name: getattr(self.of, name) * factor}))
+        return replace(self, features=self.features._replace(**{name: getattr(self.features, name) * factor}))
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question: the features of its candidates' passages and whether each has an answer, by article."""
+class Question:
+    """By article, the features of the candidate passages and whether each contains an answer."""
 
     articles: dict[str, list[tuple[Features, bool]]]
-    right: str
+    correct_path: str
 
     def outcome(self, weights: Weights) -> tuple[bool, bool]:
-        """Return whether the right article comes first, and whether its best passage has an answer."""
+        """Return whether the correct article is first, and whether its best passage contains an answer."""
         best = (float("-inf"), "", False)
         for path, rows in self.articles.items():
-            scored = sorted(((sum(map(mul, features, weights.of)), has) for features, has in rows), reverse=True)
+            scored = sorted(
+                ((sum(map(mul, features, weights.features)), has_answer) for features, has_answer in rows), reverse=True
+            )
             score = scored[0][0] + sum(map(mul, weights.next, (score for score, _ in scored[1:])))
             best = max(best, (score, path, scored[0][1]))
-        return best[1] == self.right, best[1] == self.right and best[2]
+        is_correct = best[1] == self.correct_path
+        return is_correct, is_correct and best[2]
 
 
-def collect(archive: Archive, row: dict[str, object]) -> Asked:
+def collect(archive: Archive, row: dict[str, object]) -> Question:
     """Read the candidates of a question and rank their passages."""
     wanted = query.read(archive, query.text_of(str(row["q"])))
     pages = []
-    for path, score in candidates.find(archive, wanted).scored[:READ]:
+    for path, score in candidates.find(archive, wanted).scored[:CANDIDATES_READ]:
         item = archive.find(path)
         assert item
-        prior = min(1.0, score / (PRIOR * wanted.total))
+        prior = min(1.0, score / (PRIOR_DIVISOR * wanted.total))
         pages.append(ranking.Page(item.path, item.title, article.document_of(archive, item), prior))
     answers = [normalize(str(answer)) for answer in row["answers"]]  # type: ignore[attr-defined]
-    ranked = sorted(ranking.rank(pages, wanted), key=lambda found: found.page.path)
-    held = {
-        path: [(found.features, any(answer in found.passage.folded for answer in answers)) for found in group]
-        for path, group in groupby(ranked, key=lambda found: found.page.path)
+    ranked = sorted(ranking.rank(pages, wanted), key=lambda match: match.page.path)
+    articles = {
+        path: [(match.features, any(answer in match.passage.folded for answer in answers)) for match in group]
+        for path, group in groupby(ranked, key=lambda match: match.page.path)
     }
-    return Asked(held, str(row["path"]))
+    return Question(articles, str(row["path"]))
 
 
-def sample(questions: str, name: str, count: int) -> list[Asked]:
-    """Return some questions of a set, as an archive answers them."""
+def sample(questions: str, name: str, count: int) -> list[Question]:
+    """Return random questions of a set, with the candidates from an archive."""
     archive = Archive(name, [str(EVAL / "zims" / f"{name}.zim")])
-    every = json.loads((EVAL / "data" / f"{questions}.json").read_text(encoding="utf-8"))["questions"]
-    return [collect(archive, row) for row in random.Random(17).sample(every, count)]
+    rows = json.loads((EVAL / "data" / f"{questions}.json").read_text(encoding="utf-8"))["questions"]
+    return [collect(archive, row) for row in random.Random(17).sample(rows, count)]
 
 
-def figures(samples: list[list[Asked]], weights: Weights) -> list[str]:
-    """Return hit@1 and answers in the best passage: the mean of the sets, for each half."""
-    outcomes = [[asked.outcome(weights) for asked in asked_of] for asked_of in samples]
+def figures(samples: list[list[Question]], weights: Weights) -> list[str]:
+    """Return hit@1 and the share of answers in the best passage: the mean of the sets, for each half."""
+    outcomes = [[question.outcome(weights) for question in questions] for questions in samples]
     cells = []
     for figure in (0, 1):
         halves = [
@@ -101,17 +104,17 @@ def figures(samples: list[list[Asked]], weights: Weights) -> list[str]:
 
 
 def main() -> None:
-    """Collect once, then try weights."""
+    """Collect the candidates once, then score them with each setting."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n", type=int, default=300, help="questions of each set")
+    parser.add_argument("--n", type=int, default=300, help="questions per set")
     samples = [sample(questions, name, parser.parse_args().n) for questions, name in SETS]
     header = ["hit@1, tuning / held out", "answer in the best passage, tuning / held out"]
-    rows = [[f"`{name}`", *figures([found], Weights())] for (_, name), found in zip(SETS, samples, strict=True)]
-    print(table(["weights as they are", *header], rows), end="\n\n")
-    rows = [["as they are", *figures(samples, Weights())]]
+    rows = [[f"`{name}`", *figures([questions], Weights())] for (_, name), questions in zip(SETS, samples, strict=True)]
+    print(table(["current weights", *header], rows), end="\n\n")
+    rows = [["current weights", *figures(samples, Weights())]]
     for name in (*Features._fields, "next"):
         for factor in FACTORS:
-            rows.append([f"`{name}` times {factor:g}", *figures(samples, Weights().times(name, factor))])
+            rows.append([f"`{name}` times {factor:g}", *figures(samples, Weights().scaled(name, factor))])
     print(table([f"mean of {len(SETS)} sets", *header], rows))
 
 

@@ -1,4 +1,4 @@
-"""Start, memory and the cost of metadata and browsing, beside an empty server and beside openzim-mcp from PyPI."""
+"""Startup time, memory, and CPU of metadata and browsing; compared with an empty server and openzim-mcp from PyPI."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from measure import OURS, PEER_VERSION, Server, largest_archive, median, peer_co
 EMPTY = [sys.executable, str(Path(__file__).parent / "empty_server.py")]
 
 
-def cold_start(commands: dict[str, list[str]], runs: int) -> str:
-    """Measure the servers in turn, so that a busy moment of the machine meets them all."""
-    took: dict[str, list[float]] = {name: [] for name in commands}
-    used: dict[str, list[float]] = {name: [] for name in commands}
+def measure_cold_start(commands: dict[str, list[str]], runs: int) -> str:
+    """Measure the servers in turn, so that other load on the machine affects all of them."""
+    latencies: dict[str, list[float]] = {name: [] for name in commands}
+    cpu_times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(runs):
         for name, command in commands.items():
             server = Server.start(command)
-            took[name].append(server.initialize())
-            used[name].append(server.cpu())
+            latencies[name].append(server.initialize())
+            cpu_times[name].append(server.cpu())
             server.stop()
-    floor = median(took["empty SDK server"])
+    empty = median(latencies["empty SDK server"])
     rows = [
-        [name, f"{median(took[name]):.0f}", f"{median(took[name]) / floor:.2f}", f"{median(used[name]):.0f}"]
+        [
+            name,
+            f"{median(latencies[name]):.0f}",
+            f"{median(latencies[name]) / empty:.2f}",
+            f"{median(cpu_times[name]):.0f}",
+        ]
         for name in commands
     ]
     return table(["cold start", "ms to `initialize`", "of the empty server", "CPU ms"], rows)
 
 
-def memory(commands: dict[str, list[str]], archive: str, namespace: str) -> str:
-    """Measure the resident memory of all processes after the start and after 200 calls, each a different one."""
+def measure_memory(commands: dict[str, list[str]], archive: str, namespace: str) -> str:
+    """Measure the resident memory of all processes after the start and after 200 different calls."""
     rows = []
     for name, command in commands.items():
         server = Server.start(command)
@@ -47,8 +52,8 @@ def memory(commands: dict[str, list[str]], archive: str, namespace: str) -> str:
     return table(["resident memory, all processes", "MB after start", "MB after 200 calls"], rows)
 
 
-def cpu(commands: dict[str, list[str]], archive: str, namespace: str, calls: int) -> str:
-    """Measure the CPU of calls that no cache can answer."""
+def measure_cpu(commands: dict[str, list[str]], archive: str, namespace: str, calls: int) -> str:
+    """Measure the CPU time per call with the cache off."""
     costs: dict[str, list[float]] = {}
     for name, command in commands.items():
         server = Server.start(command, CACHE__ENABLED="false")
@@ -65,18 +70,18 @@ def cpu(commands: dict[str, list[str]], archive: str, namespace: str, calls: int
             server.call("zim_browse", zim_file_path=archive, namespace=namespace, limit=50, offset=50 * number)
         costs[name].append((server.cpu() - before) / calls)
         server.stop()
-    rows = [[name, *(f"{cost:.2f}" for cost in found)] for name, found in costs.items()]
+    rows = [[name, *(f"{cost:.2f}" for cost in costs_of_server)] for name, costs_of_server in costs.items()]
     ours, peer = costs.values()
-    rows.append(["ratio", *(f"{theirs / own:.1f} times" for own, theirs in zip(ours, peer, strict=True))])
+    rows.append(["ratio", *(f"{theirs / mine:.1f} times" for mine, theirs in zip(ours, peer, strict=True))])
     return table(["CPU ms per call, cache off", "`zim_metadata`", "`zim_browse` page of 50"], rows)
 
 
 def main() -> None:
-    """Run all and write the report."""
+    """Measure everything and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=15, help="cold starts of each server")
-    parser.add_argument("--calls", type=int, default=200, help="calls of each kind")
-    given = parser.parse_args()
+    parser.add_argument("--runs", type=int, default=15, help="cold starts per server")
+    parser.add_argument("--calls", type=int, default=200, help="calls per tool")
+    options = parser.parse_args()
     archive = largest_archive()
     folder = str(archive.parent)
     servers = {
@@ -85,9 +90,9 @@ def main() -> None:
     }
     body = "\n\n".join(
         [
-            cold_start({"empty SDK server": EMPTY} | servers, given.runs),
-            memory(servers, str(archive), "C"),
-            cpu(servers, str(archive), "C", given.calls),
+            measure_cold_start({"empty SDK server": EMPTY} | servers, options.runs),
+            measure_memory(servers, str(archive), "C"),
+            measure_cpu(servers, str(archive), "C", options.calls),
             f"Archive: `{archive.name}`, {archive.stat().st_size / 1e6:.1f} MB.",
         ]
     )
