@@ -17,14 +17,14 @@ from measure import ROOT, median, report, table
 
 _FETCH = """
 import hashlib, sys
-from openzim_mcp.catalog.download import download
-from openzim_mcp.catalog.client import Network
+from openzim_mcp.catalog.download import download_file
+from openzim_mcp.catalog.client import Client
 from openzim_mcp.catalog.metalink import Source
 print("ready", flush=True)
 sys.stdin.readline()
 url, size, sha256, target = sys.argv[1:]
-with Network() as network:
-    download(network, Source("big.zim", (url,), int(size), sha256), target)
+with Client() as client:
+    download_file(client, Source("big.zim", (url,), int(size), sha256), target)
 """
 
 

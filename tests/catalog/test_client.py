@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.catalog.client import Network, Patience, host
-from support.mirror import Fault, Mirror, serving
+from openzim_mcp.catalog.client import Client, Timeouts, display_host, file_name_from_url, is_safe_file_name, safe_url
+from support.mirror import Fault, Mirror, serve_mirror
 
-HASTY = Patience(connect=1, silence=0.3)
+SHORT_TIMEOUTS = Timeouts(connect_seconds=1, read_seconds=0.3)
 
 
 @pytest.fixture(autouse=True)
@@ -24,92 +24,92 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def mirror() -> Iterator[Mirror]:
-    with serving(Mirror()) as mirror:
+    with serve_mirror(Mirror()) as mirror:
         mirror.add("/page", b"x" * 2000)
         yield mirror
 
 
-def test_a_document_is_read(mirror: Mirror) -> None:
-    with Network(HASTY) as network:
-        assert network.read(f"{mirror.url}/page", 2000) == b"x" * 2000
+def test_document_is_downloaded(mirror: Mirror) -> None:
+    with Client(SHORT_TIMEOUTS) as client:
+        assert client.get_document(f"{mirror.url}/page", 2000) == b"x" * 2000
 
 
-def test_what_is_not_there_is_none(mirror: Mirror) -> None:
-    with Network(HASTY) as network:
-        assert network.read(f"{mirror.url}/other", 2000) is None
+def test_404_returns_none(mirror: Mirror) -> None:
+    with Client(SHORT_TIMEOUTS) as client:
+        assert client.get_document(f"{mirror.url}/other", 2000) is None
 
 
-def test_a_document_without_end_is_left(mirror: Mirror) -> None:
-    with Network(HASTY) as network, pytest.raises(errors.NetworkError, match="cannot be right"):
-        network.read(f"{mirror.url}/page", 1000)
+def test_too_large_document_is_an_error(mirror: Mirror) -> None:
+    with Client(SHORT_TIMEOUTS) as client, pytest.raises(errors.NetworkError, match="larger than 0 MiB"):
+        client.get_document(f"{mirror.url}/page", 1000)
 
 
 FAULTS = {
-    "redirects in circles": Fault(redirect="/page"),
+    "redirects in a loop": Fault(redirect="/page"),
     "cannot be used: it redirects from http to ftp": Fault(redirect="ftp://example.org/page"),
-    "has stopped sending": Fault(silent=True),
-    "broke off": Fault(cut_after=100),
-    "answers 503 Service Unavailable": Fault(status=503),
+    "has stopped sending": Fault(stalls=True),
+    "was lost": Fault(cut_after=100),
+    "responded 503 Service Unavailable": Fault(status=503),
 }
 
 
-@pytest.mark.parametrize(("sentence", "fault"), FAULTS.items())
-def test_what_goes_wrong_is_a_sentence(mirror: Mirror, sentence: str, fault: Fault) -> None:
+@pytest.mark.parametrize(("message", "fault"), FAULTS.items())
+def test_server_failure_has_a_readable_message(mirror: Mirror, message: str, fault: Fault) -> None:
     mirror.faults["/page"] = fault
 
-    with Network(HASTY) as network, pytest.raises(errors.NetworkError) as caught:
-        network.read(f"{mirror.url}/page", 2000)
+    with Client(SHORT_TIMEOUTS) as client, pytest.raises(errors.NetworkError) as caught:
+        client.get_document(f"{mirror.url}/page", 2000)
 
-    assert sentence in caught.value.message
+    assert message in caught.value.message
     assert f"127.0.0.1:{mirror.port}" in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("url", "sentence"),
+    ("url", "message"),
     [
-        ("http://name.invalid/", "The name name.invalid cannot be looked up; this machine seems to be offline."),
+        ("http://name.invalid/", "The host name name.invalid cannot be resolved; this machine seems to be offline."),
         ("http://127.0.0.1:1/", "127.0.0.1:1 refuses the connection."),
     ],
 )
-def test_a_server_that_cannot_be_reached_is_a_sentence(url: str, sentence: str) -> None:
-    with Network(HASTY) as network, pytest.raises(errors.NetworkError) as caught:
-        network.read(url, 10)
+def test_unreachable_server_has_a_readable_message(url: str, message: str) -> None:
+    with Client(SHORT_TIMEOUTS) as client, pytest.raises(errors.NetworkError) as caught:
+        client.get_document(url, 10)
 
-    assert caught.value.message.startswith(sentence)
+    assert caught.value.message.startswith(message)
     assert "HTTPS_PROXY" in str(caught.value.hint)
 
 
-def test_something_that_speaks_no_http_is_a_sentence() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as odd, Network(HASTY) as network:
+def test_silent_server_times_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, Client(SHORT_TIMEOUTS) as client:
         with pytest.raises(errors.NetworkError, match="has stopped sending"):
-            network.read(f"http://127.0.0.1:{odd.getsockname()[1]}/", 10)
-        with pytest.raises(errors.NetworkError, match="does not answer"):
-            network.read(f"https://127.0.0.1:{odd.getsockname()[1]}/", 10)
+            client.get_document(f"http://127.0.0.1:{server.getsockname()[1]}/", 10)
+        with pytest.raises(errors.NetworkError, match="does not respond"):
+            client.get_document(f"https://127.0.0.1:{server.getsockname()[1]}/", 10)
 
 
-def test_requests_go_through_the_proxy_of_the_environment(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_of_the_environment_is_used(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", mirror.url)
     mirror.files["/page"] = b"by proxy"
 
-    with Network(HASTY) as network:
-        assert network.read("http://library.invalid/page", 100) == b"by proxy"
+    with Client(SHORT_TIMEOUTS) as client:
+        assert client.get_document("http://library.invalid/page", 100) == b"by proxy"
 
 
-def test_a_proxy_that_does_not_run_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://me:secret@127.0.0.1:1")
 
-    with Network(HASTY) as network, pytest.raises(errors.NetworkError) as caught:
-        network.read("http://library.invalid/page", 100)
+    with Client(SHORT_TIMEOUTS) as client, pytest.raises(errors.NetworkError) as caught:
+        client.get_document("http://library.invalid/page", 100)
 
     assert "proxy (HTTP_PROXY)" in str(caught.value.hint)
     assert "secret" not in f"{caught.value.message}{caught.value.hint}"
 
 
-def test_a_proxy_that_cannot_be_understood_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_proxy_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "carrier-pigeon://me:secret@loft")
 
-    with pytest.raises(errors.NetworkError, match="proxy of the environment") as caught:
-        Network()
+    with pytest.raises(errors.NetworkError, match="proxy in the environment") as caught:
+        Client()
 
     assert "secret" not in caught.value.message
 
@@ -118,50 +118,109 @@ def test_a_proxy_that_cannot_be_understood_is_said(monkeypatch: pytest.MonkeyPat
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     openssl = shutil.which("openssl")
     if not openssl:
-        pytest.skip("openssl is not here to make a certificate")
-    made = tmp_path_factory.mktemp("tls") / "both.pem"
-    names = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(made), "-out", f"{made}.crt"]
+        pytest.skip("openssl is not installed")
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    names = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(path), "-out", f"{path}.crt"]
     subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", *names], check=True, capture_output=True)
-    with made.open("a") as file:
-        file.write(Path(f"{made}.crt").read_text())
-    return made
+    with path.open("a") as file:
+        file.write(Path(f"{path}.crt").read_text())
+    return path
 
 
 @pytest.fixture
-def safe(certificate: Path) -> Iterator[Mirror]:
+def tls_mirror(certificate: Path) -> Iterator[Mirror]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    with serving(Mirror(), context) as mirror:
+    with serve_mirror(Mirror(), context) as mirror:
         mirror.add("/page", b"safe")
         yield mirror
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(safe: Mirror) -> None:
-    with Network(HASTY) as network, pytest.raises(errors.NetworkError, match="certificate that is not trusted"):
-        network.read(f"https://127.0.0.1:{safe.port}/page", 100)
+def test_untrusted_certificate_is_refused(tls_mirror: Mirror) -> None:
+    with (
+        Client(SHORT_TIMEOUTS) as client,
+        pytest.raises(errors.NetworkError, match=r"certificate of .* is not trusted"),
+    ):
+        client.get_document(f"https://127.0.0.1:{tls_mirror.port}/page", 100)
 
 
-def test_a_redirect_from_https_to_http_is_refused(
-    safe: Mirror, mirror: Mirror, certificate: Path, monkeypatch: pytest.MonkeyPatch
+def test_redirect_from_https_to_http_is_refused(
+    tls_mirror: Mirror, mirror: Mirror, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
-    safe.faults["/down"] = Fault(redirect=f"{mirror.url}/page")
-    safe.faults["/near"] = Fault(redirect="/page")
+    tls_mirror.faults["/down"] = Fault(redirect=f"{mirror.url}/page")
+    tls_mirror.faults["/near"] = Fault(redirect="/page")
 
-    with Network(HASTY) as network:
-        assert network.read(f"https://127.0.0.1:{safe.port}/near", 100) == b"safe"
+    with Client(SHORT_TIMEOUTS) as client:
+        assert client.get_document(f"https://127.0.0.1:{tls_mirror.port}/near", 100) == b"safe"
         with pytest.raises(errors.NetworkError, match="redirects from https to http"):
-            network.read(f"https://127.0.0.1:{safe.port}/down", 100)
-    assert mirror.asked == []
+            client.get_document(f"https://127.0.0.1:{tls_mirror.port}/down", 100)
+    assert mirror.requests == []
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "host"),
     [
         ("https://me:secret@kiwix.example/zim", "kiwix.example"),
         ("library.xml", "the server"),
         ("http://[", "the server"),
     ],
 )
-def test_a_host_is_shown_without_passwords(url: str, shown: str) -> None:
-    assert host(url) == shown
+def test_display_host_has_no_credentials(url: str, host: str) -> None:
+    assert display_host(url) == host
+
+
+URLS_AND_FILE_NAMES = [
+    ("https://x.example/zim/wiki_en_all_2026-01.zim.meta4", "wiki_en_all_2026-01.zim"),
+    ("https://x.example/zim/wiki_en_all_2026-01.zim?a=b#c", "wiki_en_all_2026-01.zim"),
+    ("https://x.example/a.b.c%2B%2B_en_all.zim", "a.b.c++_en_all.zim"),
+]
+
+
+@pytest.mark.parametrize(("url", "name"), URLS_AND_FILE_NAMES)
+def test_file_name_is_the_end_of_the_url(url: str, name: str) -> None:
+    assert file_name_from_url(url) == name
+
+
+UNSAFE_URL_ENDS = [
+    "..%2f..%2fetc%2fpasswd.zim",
+    "%2Fetc%2Fx.zim",
+    "..zim",
+    "...zim",
+    "a..zim",
+    ".hidden.zim",
+    "x.zim.sh",
+    "x.exe",
+    "C:%5Cx.zim",
+    "x%00.zim",
+    "x%0a.zim",
+    "CON.zim",
+    "lpt1.2026.zim",
+    "-rf.zim",
+    "x y.zim",
+    "",
+    "a" * 300 + ".zim",
+    "x\u202ezim.zim",
+]
+
+
+@pytest.mark.parametrize("end", UNSAFE_URL_ENDS)
+def test_unsafe_file_name_in_a_url_is_refused(end: str) -> None:
+    assert file_name_from_url(f"https://x.example/zim/{end}") is None
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://x.example/a", "javascript:1", "//x", "http://", "http://[", "http://x y/", "x"]
+)
+def test_only_http_urls_are_safe(url: str) -> None:
+    assert safe_url(url) is None
+
+
+def test_url_may_be_relative_to_the_catalog() -> None:
+    assert safe_url("/zim/a.zim", "http://ship.example/catalog/v2/entries") == "http://ship.example/zim/a.zim"
+    assert safe_url("file:///a.zim", "http://ship.example/") is None
+
+
+def test_safe_file_name_has_no_directory() -> None:
+    assert is_safe_file_name("a.zim")
+    assert not is_safe_file_name("b/a.zim")

@@ -18,8 +18,8 @@ import pytest
 from openzim_mcp.zimfile import RawFile
 from support.archives import write_zim
 from support.command_line import CommandResult, clean_environment, run, run_on_terminal
-from support.kiwix import kiwix_serve, library_xml
-from support.mirror import Fault, Mirror, meta4, serving
+from support.kiwix import kiwix_serve, write_library_xml
+from support.mirror import Fault, Mirror, metalink_xml, serve_mirror
 from support.stdio_server import COMMAND, StdioServer
 
 
@@ -36,7 +36,7 @@ class Shop:
         name = name or archive.name
         content = archive.read_bytes()
         url = self.mirror.add(f"/zim/{name}", content)
-        self.mirror.add(f"/zim/{name}.meta4", meta4(name, content, url))
+        self.mirror.add(f"/zim/{name}.meta4", metalink_xml(name, content, url))
         found = re.fullmatch(r"(?P<name>.+?_.+?_.+?)(?:_(?P<flavour>mini|nopic|maxi))?_(?P<date>.{7})\.zim", name)
         assert found
         told = {
@@ -64,7 +64,7 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
     (tmp_path / "zims").mkdir()
-    with serving(Mirror(known_agents="openzim-mcp/")) as mirror:
+    with serve_mirror(Mirror(required_user_agent="openzim-mcp/")) as mirror:
         customer = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NO_PROXY": "*"}
         yield Shop(mirror, tmp_path / "zims", customer)
 
@@ -166,7 +166,7 @@ def test_what_is_here_is_not_downloaded_again(shop: Shop, town_zim: Path) -> Non
     ended = shop.run("download", "towns_en_all", "--dir", shop.zims)
 
     assert "was here" in ended.out
-    assert shop.mirror.asked_for(url.removeprefix(shop.mirror.url)) == []
+    assert shop.mirror.requests_for(url.removeprefix(shop.mirror.url)) == []
 
 
 def test_several_downloads_come_at_once_and_one_that_fails_keeps_none_from_coming(
@@ -202,7 +202,7 @@ def test_a_feed_cannot_write_elsewhere(shop: Shop, town_zim: Path, name: str) ->
     ended = shop.run("download", "towns_en_all", "--dir", shop.zims)
 
     assert ended.code == 1
-    assert "does not say where its file is" in ended.err
+    assert "without a usable URL for its file" in ended.err
     assert names(shop.zims) == []
     assert set(names(shop.zims.parent)) == {"cache", "zims"}
 
@@ -211,7 +211,7 @@ def test_an_offline_machine_gets_a_sentence(shop: Shop) -> None:
     ended = run("download", "towns_en_all", "--library", "http://library.invalid", **shop.customer)
 
     assert ended.code == 4
-    assert "library.invalid cannot be looked up; this machine seems to be offline." in ended.err
+    assert "library.invalid cannot be resolved; this machine seems to be offline." in ended.err
     assert "Traceback" not in ended.err
 
 
@@ -227,7 +227,7 @@ def test_a_disk_that_cannot_be_written_gets_a_sentence(shop: Shop, town_zim: Pat
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as a signal")
 def test_an_interrupted_download_says_so_and_goes_on_later(shop: Shop, town_zim: Path) -> None:
     path = shop.put(town_zim).removeprefix(shop.mirror.url)
-    shop.mirror.faults[path] = Fault(bytes_a_second=20_000, times=1)
+    shop.mirror.faults[path] = Fault(bytes_per_second=20_000, times=1)
     process = subprocess.Popen(
         [*COMMAND, *map(str, shop.words("download", "towns_en_all", "--dir", shop.zims))],
         stderr=subprocess.PIPE,
@@ -245,13 +245,13 @@ def test_an_interrupted_download_says_so_and_goes_on_later(shop: Shop, town_zim:
     assert b"goes on from there" in said
     assert part.stat().st_size > 1000
     assert shop.run("download", "towns_en_all", "--dir", shop.zims).code == 0
-    assert shop.mirror.asked[-1].headers["range"].startswith("bytes=")
+    assert shop.mirror.requests[-1].headers["range"].startswith("bytes=")
     assert names(shop.zims) == ["towns_en_all_2026-01.zim"]
 
 
 def test_progress_is_shown_on_a_terminal(shop: Shop, town_zim: Path) -> None:
     path = shop.put(town_zim).removeprefix(shop.mirror.url)
-    shop.mirror.faults[path] = Fault(bytes_a_second=100_000)
+    shop.mirror.faults[path] = Fault(bytes_per_second=100_000)
 
     ended = run_on_terminal(*shop.words("download", "towns_en_all", "--dir", shop.zims), **shop.customer)
 
@@ -351,7 +351,7 @@ def test_from_a_kiwix_serve_to_an_archive_that_is_here(shop: Shop, tmp_path: Pat
     )
     shop.put(archive)
     (tmp_path / "served").mkdir()
-    library = library_xml(tmp_path / "served", [archive], f"{shop.mirror.url}/zim")
+    library = write_library_xml(tmp_path / "served", [archive], f"{shop.mirror.url}/zim")
 
     with kiwix_serve(library) as url:
         before = run("catalog", "towns", "--library", url, "--dir", shop.zims, "--json", **shop.customer)

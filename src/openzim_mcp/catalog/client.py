@@ -1,4 +1,4 @@
-"""The way to the network: one client, its manners, and what goes wrong as a sentence.
+"""HTTP client for downloads: timeouts, proxies, safe URLs and file names, readable errors.
 
 Proxies are taken from the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY).
 """
@@ -12,6 +12,7 @@ import re
 import socket
 import ssl
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -24,62 +25,61 @@ from openzim_mcp.text import safe_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# Some mirrors refuse clients that do not say who they are.
+# Some mirrors refuse clients without a name.
 USER_AGENT = f"openzim-mcp/{__version__} (offline ZIM archives; +https://pypi.org/project/openzim-mcp/)"
-OK, PARTIAL, NOT_FOUND, GONE, TOO_MANY, BEYOND_THE_END, FAULTY = 200, 206, 404, 410, 429, 416, 500
+METALINK_SUFFIX = ".meta4"
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
-_FOLLOWED = 10
-_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,()=~-]{0,190}\.zim")
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\.", re.IGNORECASE)
-_LONGEST = 2000
-METALINK = ".meta4"
+_MAX_REDIRECTS = 10
+_MAX_URL_CHARS = 2000
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,()=~-]{0,190}\.zim")
+_RESERVED_ON_WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\.", re.IGNORECASE)
 
 # Reading 64 KiB at a time, as the library does, costs several times the work of the transfer itself.
 httpcore2.HTTP11Connection.READ_NUM_BYTES = 1 << 19
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How long a server may take, in seconds, and the bytes a second below which another one is tried."""
+class Timeouts:
+    """How long a server may take; a mirror below `min_bytes_per_second` for `slow_seconds` is replaced by another."""
 
-    connect: float = 15
-    silence: float = 30
-    slow_rate: float = 20_000
+    connect_seconds: float = 15
+    read_seconds: float = 30
+    min_bytes_per_second: float = 20_000
     slow_seconds: float = 20
-    pause: float = 1
+    retry_seconds: float = 1
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a server answers: its last status and headers, and the body as it comes."""
+class Response:
+    """The response to a request, after redirects; the body is read from `chunks`."""
 
     status: int
     headers: Mapping[str, str]
     chunks: Iterator[bytes]
 
     def header(self, name: str) -> str:
-        """Return a header without what must not reach a terminal, or nothing."""
+        """Return a header that is safe to show, or an empty string."""
         return safe_line(self.headers.get(name, ""), 300)
 
 
-class Network:
-    """A client for many requests, from many threads."""
+class Client:
+    """An HTTP client for many requests, which may come from several threads."""
 
-    def __init__(self, patience: Patience | None = None) -> None:
-        self.patience = patience or Patience()
-        timeout = httpx2.Timeout(self.patience.silence, connect=self.patience.connect)
+    def __init__(self, timeouts: Timeouts | None = None) -> None:
+        self.timeouts = timeouts or Timeouts()
+        timeout = httpx2.Timeout(self.timeouts.read_seconds, connect=self.timeouts.connect_seconds)
         try:
             self._client = httpx2.Client(
                 headers={"User-Agent": USER_AGENT},
                 timeout=timeout,
                 follow_redirects=True,
-                max_redirects=_FOLLOWED,
-                event_hooks={"response": [_refuse_downgrade]},
+                max_redirects=_MAX_REDIRECTS,
+                event_hooks={"response": [_refuse_insecure_redirect]},
             )
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
             raise errors.NetworkError(
-                f"The proxy of the environment cannot be used: {_discreet(str(error))}.",
+                f"The proxy in the environment cannot be used: {_without_credentials(str(error))}.",
                 hint=f"Correct or unset {_proxy_variable() or 'HTTPS_PROXY'}.",
             ) from None
 
@@ -90,70 +90,72 @@ class Network:
         self._client.close()
 
     @contextlib.contextmanager
-    def get(self, url: str, **headers: str) -> Iterator[Answer]:
-        """Ask for an address; raise `NetworkError` with a sentence when there is no answer or it breaks off."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    def get(self, url: str, **headers: str) -> Iterator[Response]:
+        """Send a GET request; raise `NetworkError` if there is no response or it is incomplete."""
+        request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
-            with self._client.stream("GET", url, headers=sent) as response:
-                raw = sent.get("Accept-Encoding") == "identity"
+            with self._client.stream("GET", url, headers=request_headers) as response:
+                raw = request_headers.get("Accept-Encoding") == "identity"
                 chunks = response.iter_raw() if raw else response.iter_bytes()
-                yield Answer(response.status_code, response.headers, chunks)
+                yield Response(response.status_code, response.headers, chunks)
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError) as error:
-            raise errors.NetworkError(_sentence(error, url), hint=_hint(error)) from None
+            raise errors.NetworkError(_error_message(error, url), hint=_error_hint(error)) from None
 
-    def read(self, url: str, limit: int) -> bytes | None:
-        """Return a whole document of at most `limit` bytes, or None when the server has none there."""
-        with self.get(url) as answer:
-            if answer.status in (NOT_FOUND, GONE):
+    def get_document(self, url: str, max_bytes: int) -> bytes | None:
+        """Return a whole document of at most `max_bytes`, or None if the server does not have it."""
+        with self.get(url) as response:
+            if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
                 return None
-            if answer.status != OK:
-                raise errors.NetworkError(f"{host(url)} answers {status_words(answer.status)}.")
-            found = bytearray()
-            for chunk in answer.chunks:
-                found += chunk
-                if len(found) > limit:
-                    raise errors.NetworkError(f"{host(url)} sends more than {limit >> 20} MiB, which cannot be right.")
-            return bytes(found)
+            if response.status != HTTPStatus.OK:
+                raise errors.NetworkError(f"{display_host(url)} responded {describe_status(response.status)}.")
+            content = bytearray()
+            for chunk in response.chunks:
+                content += chunk
+                if len(content) > max_bytes:
+                    raise errors.NetworkError(
+                        f"The response of {display_host(url)} is larger than {max_bytes >> 20} MiB."
+                    )
+            return bytes(content)
 
 
-def checked(url: str, base: str = "") -> str | None:
-    """Return an address if it is one of the web, made absolute; None for any other."""
+def safe_url(url: str, base: str = "") -> str | None:
+    """Return an absolute HTTP or HTTPS URL, resolved against `base`; None for any other URL."""
     url = url.strip()
     try:
         absolute = urljoin(base, url) if base else url
         parts = urlsplit(absolute)
-        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_web_url = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         return None
-    printable = absolute.isprintable() and " " not in absolute and len(absolute) <= _LONGEST
-    return absolute if sound and printable else None
+    printable = absolute.isprintable() and " " not in absolute and len(absolute) <= _MAX_URL_CHARS
+    return absolute if is_web_url and printable else None
 
 
-def file_name(url: str) -> str | None:
-    """Return the name that a file of this address gets; None where the address has no safe one."""
-    name = unquote(urlsplit(url).path.rpartition("/")[2]).removesuffix(METALINK)
-    return name if is_file_name(name) else None
+def file_name_from_url(url: str) -> str | None:
+    """Return the name for a file that is downloaded from a URL; None if the URL has no safe one."""
+    name = unquote(urlsplit(url).path.rpartition("/")[2]).removesuffix(METALINK_SUFFIX)
+    return name if is_safe_file_name(name) else None
 
 
-def is_file_name(name: str) -> bool:
-    """Return whether a file may be called so: a bare name that ends in `.zim`, on every system."""
-    return bool(_FILE.fullmatch(name)) and not _RESERVED.match(name) and ".." not in name
+def is_safe_file_name(name: str) -> bool:
+    """Return whether a name has no directory, ends in `.zim`, and is allowed on every system."""
+    return bool(_FILE_NAME.fullmatch(name)) and not _RESERVED_ON_WINDOWS.match(name) and ".." not in name
 
 
-def host(url: str) -> str:
-    """Return the host of an address, as it can be shown."""
+def display_host(url: str) -> str:
+    """Return the host of a URL, without credentials, safe to show."""
     try:
         return safe_line(urlsplit(url).netloc.rpartition("@")[2], 100) or "the server"
     except ValueError:
         return "the server"
 
 
-def status_words(status: int) -> str:
-    """Return a status with what it means."""
+def describe_status(status: int) -> str:
+    """Return a status code with its reason phrase: `404 Not Found`."""
     return f"{status} {httpx2.codes.get_reason_phrase(status)}".strip()
 
 
-def _refuse_downgrade(response: httpx2.Response) -> None:
+def _refuse_insecure_redirect(response: httpx2.Response) -> None:
     if not response.has_redirect_location:
         return
     before, after = response.request.url.scheme, response.request.url.join(response.headers["location"]).scheme
@@ -165,53 +167,53 @@ def _proxy_variable() -> str | None:
     return next((name for name in _PROXY_VARIABLES if os.environ.get(name)), None)
 
 
-def _discreet(text: str) -> str:
-    """Return a message of a library without passwords, controls or a full stop."""
+def _without_credentials(text: str) -> str:
     return safe_line(_CREDENTIALS.sub("//", text), 200).rstrip(".")
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _cause_chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
-def _has_number(*numbers: int) -> Callable[[BaseException], bool]:
+def _has_errno(*numbers: int) -> Callable[[BaseException], bool]:
     return lambda cause: isinstance(cause, OSError) and cause.errno in numbers
 
 
-def _is(*kinds: type[BaseException]) -> Callable[[BaseException], bool]:
-    return lambda cause: isinstance(cause, kinds)
+def _is_instance(*types: type[BaseException]) -> Callable[[BaseException], bool]:
+    return lambda cause: isinstance(cause, types)
 
 
-# The first row that fits one of the causes of an error gives the sentence.
-_SENTENCES: tuple[tuple[Callable[[BaseException], bool], str], ...] = (
-    (_is(httpx2.ProxyError), "The proxy does not let {host} be reached: {reason}."),
-    (_is(httpx2.TooManyRedirects), "{host} redirects in circles."),
-    (_is(httpx2.UnsupportedProtocol, httpx2.InvalidURL), "{host} cannot be used: {reason}."),
-    (_is(socket.gaierror), "The name {host} cannot be looked up; this machine seems to be offline."),
-    (_is(ssl.SSLCertVerificationError), "{host} has a certificate that is not trusted: {reason}."),
-    (_is(ssl.SSLError), "{host} cannot be spoken to safely: {reason}."),
-    (_is(ConnectionRefusedError), "{host} refuses the connection."),
+# The first row that matches one of an error's causes gives the message.
+_ERROR_MESSAGES: tuple[tuple[Callable[[BaseException], bool], str], ...] = (
+    (_is_instance(httpx2.ProxyError), "The proxy cannot reach {host}: {reason}."),
+    (_is_instance(httpx2.TooManyRedirects), "{host} redirects in a loop."),
+    (_is_instance(httpx2.UnsupportedProtocol, httpx2.InvalidURL), "{host} cannot be used: {reason}."),
+    (_is_instance(socket.gaierror), "The host name {host} cannot be resolved; this machine seems to be offline."),
+    (_is_instance(ssl.SSLCertVerificationError), "The certificate of {host} is not trusted: {reason}."),
+    (_is_instance(ssl.SSLError), "There is no secure connection to {host}: {reason}."),
+    (_is_instance(ConnectionRefusedError), "{host} refuses the connection."),
     (
-        _has_number(errno.ENETUNREACH, errno.EHOSTUNREACH),
-        "There is no way to {host}; this machine seems to be offline.",
+        _has_errno(errno.ENETUNREACH, errno.EHOSTUNREACH),
+        "There is no route to {host}; this machine seems to be offline.",
     ),
-    (_is(httpx2.ConnectTimeout, httpx2.PoolTimeout), "{host} does not answer."),
-    (_is(httpx2.TimeoutException), "{host} has stopped sending."),
-    (_is(httpx2.RemoteProtocolError, httpx2.ReadError), "The connection to {host} broke off."),
-    (_is(BaseException), "{host} cannot be reached: {reason}."),
+    (_is_instance(httpx2.ConnectTimeout, httpx2.PoolTimeout), "{host} does not respond."),
+    (_is_instance(httpx2.TimeoutException), "{host} has stopped sending."),
+    (_is_instance(httpx2.RemoteProtocolError, httpx2.ReadError), "The connection to {host} was lost."),
+    (_is_instance(BaseException), "{host} cannot be reached: {reason}."),
 )
 
 
-def _sentence(error: Exception, url: str) -> str:
-    causes = list(_causes(error))
-    sentence = next(text for fits, text in _SENTENCES if any(map(fits, causes)))
-    return sentence.format(host=host(url), reason=_discreet(str(error)) or type(error).__name__)
+def _error_message(error: Exception, url: str) -> str:
+    causes = list(_cause_chain(error))
+    message = next(text for matches, text in _ERROR_MESSAGES if any(map(matches, causes)))
+    reason = _without_credentials(str(error)) or type(error).__name__
+    return message.format(host=display_host(url), reason=reason)
 
 
-def _hint(error: Exception) -> str:
+def _error_hint(error: Exception) -> str:
     proxy = _proxy_variable()
     if isinstance(error, httpx2.ProxyError) or (proxy and isinstance(error, httpx2.ConnectError)):
-        return f"The environment sends requests through a proxy ({proxy}); check that it is right and running."
-    return "Check the connection; behind a proxy, set HTTPS_PROXY. A mirror can be named with --library."
+        return f"Requests go through a proxy ({proxy}); check that it is correct and running."
+    return "Check the connection; behind a proxy, set HTTPS_PROXY. Name another library with --library."

@@ -1,4 +1,4 @@
-"""Getting one file: from the best mirror that works, going on where an earlier attempt ended, right to the last bit."""
+"""Download one file from its mirrors: resume an earlier download, change mirrors that fail, check the result."""
 
 from __future__ import annotations
 
@@ -8,344 +8,357 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from openzim_mcp import errors
-from openzim_mcp.catalog.client import BEYOND_THE_END, FAULTY, OK, PARTIAL, TOO_MANY, Patience, host, status_words
-from openzim_mcp.catalog.partial_file import Note, Part
+from openzim_mcp.catalog.client import describe_status, display_host
+from openzim_mcp.catalog.partial_file import PartialFile, ResumeInfo
+from openzim_mcp.text import format_size
 from openzim_mcp.zimfile import NotAZim, RawFile, checksum_matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from openzim_mcp.catalog.client import Answer, Network
+    from openzim_mcp.catalog.client import Client, Response
     from openzim_mcp.catalog.metalink import Pieces, Source
 
-_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
-_BEYOND = re.compile(r"bytes \*/(\d{1,18})")
-_PROGRESS = 1 << 16
-_FIRST_ROUNDS = 3
-_ROUNDS = 8
-_LONGEST_PAUSE = 30
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
+_UNSATISFIED_RANGE = re.compile(r"bytes \*/(\d{1,18})")
+_MIN_PROGRESS_BYTES = 1 << 16
+_MAX_ROUNDS_WITHOUT_DATA = 3
+_MAX_ROUNDS = 8
+_MAX_PAUSE_SECONDS = 30
 _REPORT_SECONDS = 0.1
-Doing = Literal["checking", "receiving", "mending", "verifying"]
-Watch: TypeAlias = "Callable[[Doing, int, int | None], None]"
-"""Is told what is being done, and how many bytes of how many are."""
+Check = Literal["sha256", "checksum inside"]
+Phase = Literal["hashing", "downloading", "repairing", "verifying"]
+ProgressCallback: TypeAlias = "Callable[[Phase, int, int | None], None]"
+"""Called with the phase, how much of it is done, and the total if it is known; in bytes, when repairing in pieces."""
 
 
 @dataclass(frozen=True)
-class Done:
-    """A file that is here, how it was found to be right, and where its bytes came from in this run."""
+class Download:
+    """A complete download: how it was checked, how many bytes this run received, and from which hosts."""
 
     path: str
     size: int
-    checked_by: Literal["sha256", "checksum inside"]
+    checked_by: Check
     received: int
     hosts: tuple[str, ...]
 
 
-class _Trouble(Exception):
-    """A mirror does not do; `final` says that trying it again is no use."""
+class MirrorError(Exception):
+    """A mirror failed; if `permanent`, it is not tried again."""
 
-    def __init__(self, message: str, *, final: bool = False) -> None:
+    def __init__(self, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
-        self.final = final
+        self.permanent = permanent
 
 
-def _silent(doing: Doing, done: int, total: int | None) -> None:
-    """Report to nobody."""
+def _ignore_progress(phase: Phase, done: int, total: int | None) -> None:
+    pass
 
 
-def download(
-    network: Network,
+def download_file(
+    client: Client,
     source: Source,
     target: str,
-    watch: Watch = _silent,
+    on_progress: ProgressCallback = _ignore_progress,
     stop: threading.Event | None = None,
-) -> Done:
-    """Get a file to `target`, which is replaced only when the new one is complete and right.
+) -> Download:
+    """Download a file to `target`, which is replaced only when the new file is complete and its checksum matches.
 
-    Raise `DownloadFailed` when no mirror gives it, `NotEnoughSpace`, or `DownloadStopped` after `stop` was set; what
-    was got by then is kept for the next time.
+    Raise `DownloadFailed` if no mirror has a valid copy, `NotEnoughSpace`, or `DownloadStopped` after `stop` was set;
+    the downloaded part is kept for the next time.
     """
-    with Part(target) as part:
-        return _Download(network, source, part, watch, stop or threading.Event()).run()
+    with PartialFile(target) as partial:
+        return _Downloader(client, source, partial, on_progress, stop or threading.Event()).run()
 
 
-class _Download:
+class _Downloader:
     def __init__(
         self,
-        network: Network,
+        client: Client,
         source: Source,
-        part: Part,
-        watch: Watch,
+        partial: PartialFile,
+        on_progress: ProgressCallback,
         stop: threading.Event,
     ) -> None:
-        self.network = network
-        self.patience: Patience = network.patience
+        self.client = client
+        self.timeouts = client.timeouts
         self.source = source
-        self.part = part
-        self.watch = watch
+        self.partial = partial
+        self.on_progress = on_progress
         self.stop = stop
         self.total = source.size
         self.mirrors = deque(source.urls)
-        self.unhurried: set[str] = set()
-        self.used: dict[str, None] = {}
+        self.slow_mirrors: set[str] = set()
+        self.used_mirrors: dict[str, None] = {}
         self.received = 0
-        self._reported = 0.0
-        self._last = ""
-        self._blamed = False
+        self._last_report = 0.0
+        self._last_error = ""
+        self._blame_used_mirrors = False
 
-    def run(self) -> Done:
-        self._take_up()
+    def run(self) -> Download:
+        self._resume()
         while True:
-            self._receive()
-            checked_by = self._check()
+            self._receive_missing()
+            checked_by = self._verify()
             if checked_by:
                 break
-        size = self.part.size
-        self.part.finish()
-        return Done(self.part.target, size, checked_by, self.received, tuple(dict.fromkeys(map(host, self.used))))
+        size = self.partial.size
+        self.partial.finish()
+        hosts = tuple(dict.fromkeys(map(display_host, self.used_mirrors)))
+        return Download(self.partial.target, size, checked_by, self.received, hosts)
 
-    def _take_up(self) -> None:
-        """Keep what an earlier attempt left, if it belongs to this file."""
-        note, part = self.part.note, self.part
-        other = note is not None and self.source.sha256 is not None and note.sha256 not in (None, self.source.sha256)
-        if other or (self.total is not None and part.size > self.total) or (note is None and not self.source.sha256):
-            part.restart()
+    def _resume(self) -> None:
+        """Use the bytes of an earlier download if they belong to this file."""
+        info, partial = self.partial.resume_info, self.partial
+        is_other_file = (
+            info is not None and self.source.sha256 is not None and info.sha256 not in {None, self.source.sha256}
+        )
+        is_too_long = self.total is not None and partial.size > self.total
+        is_unknown = info is None and not self.source.sha256
+        if is_other_file or is_too_long or is_unknown:
+            partial.restart()
         if self.total is not None:
-            part.check_space(self.total)
-        part.recall(lambda done: self._report("checking", done, part.size))
+            partial.check_space(self.total)
+        partial.hash_existing(lambda done: self._report("hashing", done, partial.size))
 
-    def _report(self, doing: Doing, done: int, total: int | None) -> None:
+    def _report(self, phase: Phase, done: int, total: int | None) -> None:
         if self.stop.is_set():
             raise errors.DownloadStopped(
-                f"{self.part.name} was interrupted after {self.part.size:,} bytes, which are kept.",
-                hint="The same command goes on from there.",
+                f"The download of {self.partial.name} was interrupted; {format_size(self.partial.size)} are kept.",
+                hint="Run the same command again to resume.",
             )
         now = time.monotonic()
-        if now - self._reported > _REPORT_SECONDS or done == total:
-            self._reported = now
-            self.watch(doing, done, total)
+        if now - self._last_report > _REPORT_SECONDS or done == total:
+            self._last_report = now
+            self.on_progress(phase, done, total)
 
-    def _receive(self) -> None:
-        """Get what is missing, from one mirror after the other."""
-        fruitless = 0
-        while self.total is None or self.part.size < self.total:
+    def _receive_missing(self) -> None:
+        """Download the missing bytes, from one mirror after the other."""
+        failures = 0
+        while self.total is None or self.partial.size < self.total:
             if not self.mirrors:
-                raise self._failed("No mirror is left")
-            before, url = self.part.size, self.mirrors[0]
+                raise self._failure("No mirror is left")
+            size_before, url = self.partial.size, self.mirrors[0]
             try:
-                self._attempt(url)
-            except (_Trouble, errors.NetworkError) as trouble:
-                self._last = str(trouble)
+                self._download_from(url)
+            except (MirrorError, errors.NetworkError) as error:
+                self._last_error = str(error)
                 self.mirrors.rotate(-1)
-                if isinstance(trouble, _Trouble) and trouble.final:
+                if isinstance(error, MirrorError) and error.permanent:
                     self.mirrors.remove(url)
-                fruitless = 0 if self.part.size - before > _PROGRESS else fruitless + 1
-                self._rest(fruitless)
+                failures = 0 if self.partial.size - size_before > _MIN_PROGRESS_BYTES else failures + 1
+                self._pause_after(failures)
 
-    def _failed(self, what: str) -> errors.DownloadFailed:
-        kept = f" The {self.part.size:,} bytes that came are kept; the same command goes on from there."
+    def _failure(self, problem: str) -> errors.DownloadFailed:
+        size = self.partial.size
+        kept = f" The downloaded {format_size(size)} are kept; run the same command again to resume." if size else ""
         return errors.DownloadFailed(
-            f"{what} for {self.part.name}: {self._last}{kept if self.part.size else ''}",
-            hint="Try again later, or with --refresh in case the file is newer than the catalogue.",
+            f"{problem} for {self.partial.name}: {self._last_error}{kept}",
+            hint="Try again later, or with --refresh in case the file is newer than the catalog.",
         )
 
-    def _rest(self, fruitless: int) -> None:
-        """Wait a while after every round of mirrors that brought nothing; give up after some."""
-        rounds, rest = divmod(fruitless, max(len(self.mirrors), 1))
-        if rounds >= (_ROUNDS if self.received else _FIRST_ROUNDS):
-            raise self._failed("All mirrors failed")
-        if fruitless and not rest:
-            self.stop.wait(min(self.patience.pause * 2**rounds, _LONGEST_PAUSE))
-        self._report("receiving", self.part.size, self.total)
+    def _pause_after(self, failures: int) -> None:
+        """Pause after each round of mirrors that all failed; raise after several rounds."""
+        rounds, failures_in_round = divmod(failures, max(len(self.mirrors), 1))
+        if rounds >= (_MAX_ROUNDS if self.received else _MAX_ROUNDS_WITHOUT_DATA):
+            raise self._failure("All mirrors failed")
+        if failures and not failures_in_round:
+            self.stop.wait(min(self.timeouts.retry_seconds * 2**rounds, _MAX_PAUSE_SECONDS))
+        self._report("downloading", self.partial.size, self.total)
 
-    def _attempt(self, url: str) -> None:
-        """Get as much as one mirror gives."""
-        with self.network.get(url, **self._asking(url)) as answer:
-            skipped = self._place(answer, url)
+    def _download_from(self, url: str) -> None:
+        """Download the missing bytes from one mirror, as many as it sends."""
+        with self.client.get(url, **self._request_headers(url)) as response:
+            skip = self._accept_response(response, url)
             if self.total is None:
-                raise _Trouble(f"{host(url)} does not say how long the file is.", final=True)
-            if answer.status != BEYOND_THE_END:
-                self._copy(answer, url, skipped, self.total)
-        if self.part.size < self.total:
-            raise _Trouble(f"{host(url)} ended too early.")
+                raise MirrorError(f"{display_host(url)} does not send the length of the file.", permanent=True)
+            if response.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                self._copy_body(response, url, skip, self.total)
+        if self.partial.size < self.total:
+            raise MirrorError(f"{display_host(url)} closed the connection too early.")
 
-    def _asking(self, url: str) -> dict[str, str]:
-        """Return the headers that ask for what is missing, and for it only if it is still the same file."""
+    def _request_headers(self, url: str) -> dict[str, str]:
+        """Return headers that ask for the missing bytes, on condition that the file has not changed."""
         headers = {"Accept_Encoding": "identity"}
-        note = self.part.note
-        mark = note.mark if note and note.url == url else ""
-        if self.part.size and (mark or self.source.sha256):
-            headers["Range"] = f"bytes={self.part.size}-"
-        if self.part.size and mark:
-            headers["If_Range"] = mark
+        info = self.partial.resume_info
+        validator = info.validator if info and info.url == url else ""
+        if self.partial.size and (validator or self.source.sha256):
+            headers["Range"] = f"bytes={self.partial.size}-"
+        if self.partial.size and validator:
+            headers["If_Range"] = validator
         return headers
 
-    def _place(self, answer: Answer, url: str) -> int:
-        """Understand where the answer's bytes belong; return how many of them are here already."""
-        if answer.header("content-encoding") not in ("", "identity"):
-            raise _Trouble(f"{host(url)} changes the file on its way.", final=True)
-        if answer.status == PARTIAL:
-            return self._place_part(answer, url)
-        if answer.status == OK:
-            return self._place_whole(answer, url)
-        if answer.status == BEYOND_THE_END:
-            return self._place_beyond(answer, url)
-        again = answer.status >= FAULTY or answer.status == TOO_MANY
-        raise _Trouble(f"{host(url)} answers {status_words(answer.status)}.", final=not again)
+    def _accept_response(self, response: Response, url: str) -> int:
+        """Return how many bytes at the start of the body to skip; raise `MirrorError` if the body is of no use."""
+        if response.header("content-encoding") not in ("", "identity"):
+            raise MirrorError(f"{display_host(url)} compresses the file.", permanent=True)
+        if response.status == HTTPStatus.PARTIAL_CONTENT:
+            return self._accept_partial(response, url)
+        if response.status == HTTPStatus.OK:
+            return self._accept_full(response, url)
+        if response.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return self._accept_unsatisfiable(response, url)
+        temporary = response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        temporary = temporary or response.status == HTTPStatus.TOO_MANY_REQUESTS
+        raise MirrorError(f"{display_host(url)} responded {describe_status(response.status)}.", permanent=not temporary)
 
-    def _place_part(self, answer: Answer, url: str) -> int:
-        span = _RANGE.fullmatch(answer.header("content-range"))
-        if span is None or int(span[1]) != self.part.size:
-            raise _Trouble(f"{host(url)} sends another part than it was asked for.", final=True)
-        self._learn_total(int(span[3]), url)
+    def _accept_partial(self, response: Response, url: str) -> int:
+        span = _CONTENT_RANGE.fullmatch(response.header("content-range"))
+        if span is None or int(span[1]) != self.partial.size:
+            raise MirrorError(f"{display_host(url)} sent another range than requested.", permanent=True)
+        self._set_total(int(span[3]), url)
         return 0
 
-    def _place_whole(self, answer: Answer, url: str) -> int:
-        """Start over, or skip what is here where it is surely of the same file."""
-        length = answer.header("content-length")
-        known = self.part.note
-        same = self.source.sha256 is not None or bool(known and known.mark and known.mark == _mark(answer))
-        if self.part.size and not same:
-            self.part.restart()
+    def _accept_full(self, response: Response, url: str) -> int:
+        """Restart, or skip the downloaded bytes if they are certainly from the same file."""
+        length = response.header("content-length")
+        info = self.partial.resume_info
+        is_same_file = self.source.sha256 is not None or bool(
+            info and info.validator and info.validator == _validator(response)
+        )
+        if self.partial.size and not is_same_file:
+            self.partial.restart()
             self.total = self.source.size
         if length.isdigit():
-            self._learn_total(int(length), url)
-        if not self.part.size:
-            self.part.remember(Note(self.source.sha256, url, _mark(answer)))
-        return self.part.size
+            self._set_total(int(length), url)
+        if not self.partial.size:
+            self.partial.save_resume_info(ResumeInfo(self.source.sha256, url, _validator(response)))
+        return self.partial.size
 
-    def _place_beyond(self, answer: Answer, url: str) -> int:
-        """Understand that nothing is missing, or that what is here is of another file."""
-        span = _BEYOND.fullmatch(answer.header("content-range"))
+    def _accept_unsatisfiable(self, response: Response, url: str) -> int:
+        """Handle 416: the partial file is complete, or it belongs to another file."""
+        span = _UNSATISFIED_RANGE.fullmatch(response.header("content-range"))
         if self.source.sha256 is not None:
-            raise _Trouble(f"{host(url)} has a shorter file.", final=True)
-        if span is None or int(span[1]) != self.part.size:
-            self.part.restart()
-            raise _Trouble(f"{host(url)} has another file now.")
-        self.total = self.part.size
+            raise MirrorError(f"The file of {display_host(url)} is too short.", permanent=True)
+        if span is None or int(span[1]) != self.partial.size:
+            self.partial.restart()
+            raise MirrorError(f"The file of {display_host(url)} has changed.")
+        self.total = self.partial.size
         return 0
 
-    def _learn_total(self, total: int, url: str) -> None:
+    def _set_total(self, total: int, url: str) -> None:
         if self.total is not None and total != self.total:
-            raise _Trouble(f"{host(url)} has a file of {total:,} bytes instead of {self.total:,}.", final=True)
+            raise MirrorError(
+                f"The file of {display_host(url)} has {total:,} bytes instead of {self.total:,}.", permanent=True
+            )
         if not total:
-            raise _Trouble(f"{host(url)} has an empty file.", final=True)
+            raise MirrorError(f"The file of {display_host(url)} is empty.", permanent=True)
         if self.total is None:
-            self.part.check_space(total)
+            self.partial.check_space(total)
             self.total = total
 
-    def _copy(self, answer: Answer, url: str, skipped: int, total: int) -> None:
-        """Keep the bytes of an answer, up to the end of the file."""
-        since, counted = time.monotonic(), 0
-        for chunk in answer.chunks:
-            counted += len(chunk)
-            kept = chunk[skipped:] if skipped else chunk
-            kept = kept[: total - self.part.size]
-            skipped = max(0, skipped - len(chunk))
-            if kept:
-                self.used[url] = None
-                self.part.add(kept)
-                self.received += len(kept)
-            self._report("receiving", self.part.size, total)
-            if self.part.size >= total:
+    def _copy_body(self, response: Response, url: str, skip: int, total: int) -> None:
+        """Append the body to the partial file, up to the end of the file."""
+        started, received = time.monotonic(), 0
+        for chunk in response.chunks:
+            received += len(chunk)
+            new_bytes = chunk[skip:][: total - self.partial.size]
+            skip = max(0, skip - len(chunk))
+            if new_bytes:
+                self.used_mirrors[url] = None
+                self.partial.append(new_bytes)
+                self.received += len(new_bytes)
+            self._report("downloading", self.partial.size, total)
+            if self.partial.size >= total:
                 return
-            if time.monotonic() - since > self.patience.slow_seconds:
-                self._judge_pace(url, counted / (time.monotonic() - since))
-                since, counted = time.monotonic(), 0
+            if time.monotonic() - started > self.timeouts.slow_seconds:
+                self._check_speed(url, received / (time.monotonic() - started))
+                started, received = time.monotonic(), 0
 
-    def _judge_pace(self, url: str, rate: float) -> None:
-        """Leave a mirror that crawls, each once: where all crawl, the connection is to blame."""
-        others = set(self.mirrors) - {url} - self.unhurried
-        if rate < self.patience.slow_rate and others:
-            self.unhurried.add(url)
-            raise _Trouble(f"{host(url)} is slow.")
+    def _check_speed(self, url: str, bytes_per_second: float) -> None:
+        """Leave a slow mirror, but each only once: if all are slow, the connection is the cause."""
+        others = set(self.mirrors) - {url} - self.slow_mirrors
+        if bytes_per_second < self.timeouts.min_bytes_per_second and others:
+            self.slow_mirrors.add(url)
+            raise MirrorError(f"{display_host(url)} is slow.")
 
-    def _check(self) -> Literal["sha256", "checksum inside"] | None:
-        """Return how the file was found to be right; None when it has to be got again."""
+    def _verify(self) -> Check | None:
+        """Return how the file was checked; None if it is wrong and has to be downloaded again."""
         if self.source.sha256:
-            if self.part.sha256() == self.source.sha256 or self._mended():
+            if self.partial.sha256() == self.source.sha256 or self._repair_pieces():
                 return "sha256"
-            self._start_over("the SHA-256 is not that of the library")
+            self._restart("the SHA-256 does not match the published one")
             return None
-        if self._sound_inside():
+        if self._matches_own_checksum():
             return "checksum inside"
-        self._start_over("it is no sound ZIM file")
+        self._restart("it is not a valid ZIM file")
         return None
 
-    def _sound_inside(self) -> bool:
-        """Compare the file with its own checksum, where no other is known."""
+    def _matches_own_checksum(self) -> bool:
         try:
-            promised = RawFile([self.part.path]).header().promised_size
-            if promised is not None and promised > self.part.size:
+            promised_size = RawFile([self.partial.path]).header().promised_size
+            if promised_size is not None and promised_size > self.partial.size:
                 return False
-            size = self.part.size
-            matches = checksum_matches([self.part.path], lambda done, _: self._report("verifying", done, size))
+            size = self.partial.size
+            matches = checksum_matches([self.partial.path], lambda done, _: self._report("verifying", done, size))
         except NotAZim:
             return False
         return matches is not False
 
-    def _start_over(self, why: str) -> None:
-        """Get a wrong file again, without the mirror that gave it; once with all where several gave some of it."""
-        mixed = self.part.resumed or len(self.used) > 1
-        if self._blamed or not mixed:
-            self.mirrors = deque(url for url in self.mirrors if url not in self.used)
-        self._blamed = self._blamed or not self.part.resumed
-        self._last = f"{why}."
-        self.part.restart()
-        self.used.clear()
+    def _restart(self, problem: str) -> None:
+        """Discard a wrong file and remove the mirrors it came from.
+
+        If several mirrors or an earlier run have contributed, any of them may be wrong: all are tried once more.
+        """
+        several_contributed = self.partial.resumed or len(self.used_mirrors) > 1
+        if self._blame_used_mirrors or not several_contributed:
+            self.mirrors = deque(url for url in self.mirrors if url not in self.used_mirrors)
+        self._blame_used_mirrors = self._blame_used_mirrors or not self.partial.resumed
+        self._last_error = f"{problem}."
+        self.partial.restart()
+        self.used_mirrors.clear()
         self.total = self.source.size
         if not self.mirrors:
-            raise self._failed("What came is wrong")
+            raise self._failure("No mirror has a valid file")
 
-    def _mended(self) -> bool:
-        """Get only the wrong pieces again, where their hashes are known; return whether the file is right then."""
+    def _repair_pieces(self) -> bool:
+        """Download only the wrong pieces again, if the hashes of pieces are known; return whether the file is right."""
         pieces = self.source.pieces
-        if pieces is None or self.part.size != self.source.size:
+        if pieces is None or self.partial.size != self.source.size:
             return False
-        wrong = self.part.wrong_pieces(pieces.length, pieces.algorithm, pieces.hashes)
-        for count, number in enumerate(wrong):
-            self._report("mending", count, len(wrong))
-            piece = self._piece(pieces, number)
+        wrong = self.partial.find_wrong_pieces(pieces.length, pieces.algorithm, pieces.hashes)
+        for done, number in enumerate(wrong):
+            self._report("repairing", done, len(wrong))
+            piece = self._download_piece(pieces, number)
             if piece is None:
                 return False
-            self.part.mend(number * pieces.length, piece)
-        return bool(wrong) and self.source.sha256 == self.part.rehash(
-            lambda done: self._report("checking", done, self.part.size)
+            self.partial.rewrite(number * pieces.length, piece)
+        return bool(wrong) and self.source.sha256 == self.partial.rehash(
+            lambda done: self._report("hashing", done, self.partial.size)
         )
 
-    def _piece(self, pieces: Pieces, number: int) -> bytes | None:
-        """Return a piece as it should be, from the first mirror that has it so."""
+    def _download_piece(self, pieces: Pieces, number: int) -> bytes | None:
+        """Return a piece from the first mirror whose piece has the expected hash; mirrors not used yet come first."""
         first = number * pieces.length
-        last = min(first + pieces.length, self.part.size) - 1
-        for url in (*(url for url in self.mirrors if url not in self.used), *self.used):
+        last = min(first + pieces.length, self.partial.size) - 1
+        for url in (*(url for url in self.mirrors if url not in self.used_mirrors), *self.used_mirrors):
             try:
-                with self.network.get(url, Accept_Encoding="identity", Range=f"bytes={first}-{last}") as answer:
-                    if answer.status != PARTIAL:
+                with self.client.get(url, Accept_Encoding="identity", Range=f"bytes={first}-{last}") as response:
+                    if response.status != HTTPStatus.PARTIAL_CONTENT:
                         continue
-                    found = b"".join(_up_to(answer, last + 1 - first))
+                    piece = _read_body(response, last + 1 - first)
             except errors.NetworkError:
                 continue
-            if hashlib.new(pieces.algorithm, found, usedforsecurity=False).hexdigest() == pieces.hashes[number]:
-                self.received += len(found)
-                return found
+            if hashlib.new(pieces.algorithm, piece, usedforsecurity=False).hexdigest() == pieces.hashes[number]:
+                self.received += len(piece)
+                return piece
         return None
 
 
-def _up_to(answer: Answer, length: int) -> list[bytes]:
-    """Return the bytes of an answer, no more than were asked for."""
-    found, missing = [], length
-    for chunk in answer.chunks:
-        found.append(chunk[:missing])
-        missing -= len(found[-1])
-        if not missing:
+def _read_body(response: Response, max_bytes: int) -> bytes:
+    body = bytearray()
+    for chunk in response.chunks:
+        body += chunk[: max_bytes - len(body)]
+        if len(body) == max_bytes:
             break
-    return found
+    return bytes(body)
 
 
-def _mark(answer: Answer) -> str:
-    """Return what tells this edition of a file from others on the same server; weak tags do not."""
-    tag = answer.header("etag")
-    return tag if tag and not tag.startswith("W/") else answer.header("last-modified")
+def _validator(response: Response) -> str:
+    """Return the ETag if it is strong, else Last-Modified: a weak ETag does not identify the exact bytes."""
+    etag = response.header("etag")
+    return etag if etag and not etag.startswith("W/") else response.header("last-modified")

@@ -1,30 +1,29 @@
-"""A Metalink (`.meta4`): the exact size of a file, its SHA-256, the hashes of its pieces, and its mirrors."""
+"""Metalinks (`.meta4`, RFC 5854): the size of a file, its SHA-256, the hashes of its pieces, and its mirrors."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from openzim_mcp.catalog import xml
-from openzim_mcp.catalog.client import METALINK, checked
+from openzim_mcp.catalog.client import METALINK_SUFFIX, safe_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from openzim_mcp.catalog.catalog import CatalogEntry
+    from openzim_mcp.catalog.client import Client
 
-    from openzim_mcp.catalog.catalog import Entry
-    from openzim_mcp.catalog.client import Network
-
+# The name of a hash in a Metalink: its name in hashlib, and the length of its hex digest.
 _HASHES = {"sha-1": ("sha1", 40), "sha-256": ("sha256", 64), "sha-512": ("sha512", 128), "md5": ("md5", 32)}
 _HEX = re.compile(r"[0-9a-f]+")
-_LEAST_PIECE = 1 << 12
-_LAST_PRIORITY = 999_999
-_METALINK_BYTES = 32 << 20
+_MIN_PIECE_BYTES = 1 << 12
+_LOWEST_PRIORITY = 999_999
+_MAX_METALINK_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """The hashes of a file's pieces, all of one length but the last."""
+    """The hashes of a file's pieces, which have the same length except for the last."""
 
     length: int
     algorithm: str
@@ -32,19 +31,8 @@ class Pieces:
 
 
 @dataclass(frozen=True)
-class Metalink:
-    """What a Metalink tells of one file; mirrors are ordered by priority."""
-
-    name: str
-    size: int | None
-    sha256: str | None
-    mirrors: tuple[str, ...]
-    pieces: Pieces | None = None
-
-
-@dataclass(frozen=True)
 class Source:
-    """A file to get: its name, where it is, and what is known of it."""
+    """A file to download: its name, its URLs (best mirror first), and what is known about its content."""
 
     name: str
     urls: tuple[str, ...]
@@ -53,65 +41,64 @@ class Source:
     pieces: Pieces | None = None
 
 
-def resolve(network: Network, entry: Entry) -> Source:
-    """Ask the library for size, SHA-256 and mirrors of an archive; do without where it does not say."""
+def find_source(client: Client, entry: CatalogEntry) -> Source:
+    """Return the source of an archive from its Metalink; without a Metalink, only its own URL is known."""
     assert entry.url
-    assert entry.file
-    direct = entry.url.removesuffix(METALINK)
-    raw = network.read(direct + METALINK, _METALINK_BYTES)
-    found = parse(xml.decode(raw), entry.file) if raw else None
-    if found is None:
-        return Source(entry.file, (direct,))
-    urls = tuple(dict.fromkeys((*found.mirrors, direct)))
-    return Source(entry.file, urls, found.size or None, found.sha256, found.pieces)
+    assert entry.file_name
+    url = entry.url.removesuffix(METALINK_SUFFIX)
+    content = client.get_document(url + METALINK_SUFFIX, _MAX_METALINK_BYTES)
+    source = parse_metalink(xml.decode_document(content), entry.file_name) if content else None
+    if source is None:
+        return Source(entry.file_name, (url,))
+    return replace(source, name=entry.file_name, urls=tuple(dict.fromkeys((*source.urls, url))))
 
 
-def parse(text: str, name: str) -> Metalink | None:
-    """Return what is said of the file `name`, or of the only file; None when there is neither."""
+def parse_metalink(text: str, file_name: str) -> Source | None:
+    """Return the file of that name from a Metalink, or its only file; None if there is neither."""
     files = []
-    for piece in xml.pieces(text, "file"):
+    for file_source in xml.split_elements(text, "file"):
         try:
-            files.append(xml.read(piece))
-        except xml.Malformed:
+            files.append(xml.parse_element(file_source))
+        except xml.MalformedXml:
             continue
-    named = [file for file in files if file.attributes.get("name") == name] or files
-    return _metalink(named[0]) if named and (len(named) == 1 or named != files) else None
+    candidates = [file for file in files if file.attributes.get("name") == file_name][:1] or files
+    return _parse_file(candidates[0]) if len(candidates) == 1 else None
 
 
-def _metalink(file: xml.Element) -> Metalink:
-    size = _number(file.value("size"))
-    hashes = {_kind(found): found.text.strip().lower() for found in file.all("hash")}
-    return Metalink(
+def _parse_file(file: xml.Element) -> Source:
+    size = xml.parse_integer(file.child_text("size")) or None
+    hashes = {_hash_type(element): element.text.strip().lower() for element in file.children_named("hash")}
+    pieces = (_parse_pieces(element, size) for element in file.children_named("pieces"))
+    return Source(
         name=file.attributes.get("name", ""),
+        urls=_mirror_urls(file),
         size=size,
-        sha256=_hash("sha-256", hashes.get("sha-256", "")),
-        mirrors=tuple(_mirrors(file.all("url"))),
-        pieces=next((found for part in file.all("pieces") if (found := _pieces(part, size))), None),
+        sha256=_valid_hash("sha-256", hashes.get("sha-256", "")),
+        pieces=next(filter(None, pieces), None),
     )
 
 
-def _mirrors(urls: Iterable[xml.Element]) -> list[str]:
-    ordered = sorted(urls, key=lambda url: _number(url.attributes.get("priority", "")) or _LAST_PRIORITY)
-    return list(dict.fromkeys(address for url in ordered if (address := checked(url.text))))
+def _mirror_urls(file: xml.Element) -> tuple[str, ...]:
+    elements = sorted(file.children_named("url"), key=_priority)
+    return tuple(dict.fromkeys(url for element in elements if (url := safe_url(element.text))))
 
 
-def _pieces(part: xml.Element, size: int | None) -> Pieces | None:
-    kind = _kind(part)
-    length = _number(part.attributes.get("length", "")) or 0
-    hashes = tuple(_hash(kind, found.text.strip().lower()) or "" for found in part.all("hash"))
-    fits = size is not None and length >= _LEAST_PIECE and len(hashes) == -(-size // length)
-    return Pieces(length, _HASHES[kind][0], hashes) if fits and all(hashes) else None
+def _priority(element: xml.Element) -> int:
+    return xml.parse_integer(element.attributes.get("priority", "")) or _LOWEST_PRIORITY
 
 
-def _kind(element: xml.Element) -> str:
+def _parse_pieces(element: xml.Element, size: int | None) -> Pieces | None:
+    hash_type = _hash_type(element)
+    length = xml.parse_integer(element.attributes.get("length", "")) or 0
+    hashes = [_valid_hash(hash_type, child.text.strip().lower()) or "" for child in element.children_named("hash")]
+    cover_file = size is not None and length >= _MIN_PIECE_BYTES and len(hashes) == -(-size // length)
+    return Pieces(length, _HASHES[hash_type][0], tuple(hashes)) if cover_file and all(hashes) else None
+
+
+def _hash_type(element: xml.Element) -> str:
     return element.attributes.get("type", "").strip().lower()
 
 
-def _hash(kind: str, value: str) -> str | None:
-    length = _HASHES.get(kind, ("", 0))[1]
-    return value if length == len(value) and _HEX.fullmatch(value) else None
-
-
-def _number(text: str) -> int | None:
-    text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None  # noqa: PLR2004
+def _valid_hash(hash_type: str, digest: str) -> str | None:
+    length = _HASHES.get(hash_type, ("", 0))[1]
+    return digest if length == len(digest) and _HEX.fullmatch(digest) else None

@@ -1,7 +1,6 @@
-"""A file that is being got: `NAME.zim.part` beside its place, hashed as it grows, moved there when it is right.
+"""A partial download (`NAME.zim.part`): hashed while it grows, renamed when its checksum matches.
 
-Whatever ends the process, what was written stays, and the next one goes on from there. A note beside it,
-`NAME.zim.part.json`, says what the bytes belong to.
+If the process ends, the file stays and the next process resumes it. `NAME.zim.part.json` says what its bytes belong to.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import json
 import os
 import shutil
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from openzim_mcp import errors, files
 from openzim_mcp.text import format_size
@@ -22,33 +21,36 @@ from openzim_mcp.text import format_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_CHUNK = 1 << 20
-_AHEAD = 16
-_SPARE = 16 << 20
-_SYNCED = 32 << 20
+_CHUNK_BYTES = 1 << 20
+_MAX_PENDING_CHUNKS = 16
+_SYNC_BYTES = 32 << 20
+_SPARE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
-class Note:
-    """What the bytes of a part belong to: the SHA-256 of the whole if it is known, and its mark on the server."""
+class ResumeInfo:
+    """What the bytes of a partial file belong to: the SHA-256 of the whole file, if known, and its URL and validator.
+
+    A validator (RFC 9110) is the ETag or Last-Modified of the file on that server.
+    """
 
     sha256: str | None = None
     url: str = ""
-    mark: str = ""
+    validator: str = ""
 
 
-class _Hash:
-    """A SHA-256 that is made in a thread of its own, a few chunks behind."""
+class _BackgroundHash:
+    """A SHA-256 that is computed in another thread, at most some chunks behind."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
-        self._thread = concurrent.futures.ThreadPoolExecutor(1, "hash")
+        self._executor = concurrent.futures.ThreadPoolExecutor(1, "hash")
         self._pending: collections.deque[concurrent.futures.Future[None]] = collections.deque()
 
     def update(self, chunk: bytes) -> None:
-        if len(self._pending) >= _AHEAD:
+        if len(self._pending) >= _MAX_PENDING_CHUNKS:
             self._pending.popleft().result()
-        self._pending.append(self._thread.submit(self._digest.update, chunk))
+        self._pending.append(self._executor.submit(self._digest.update, chunk))
 
     def hexdigest(self) -> str:
         while self._pending:
@@ -56,95 +58,95 @@ class _Hash:
         return self._digest.hexdigest()
 
     def close(self) -> None:
-        self._thread.shutdown(cancel_futures=True)
+        self._executor.shutdown(cancel_futures=True)
 
 
-class Part:
-    """The part of a file that is here; open it with `with`, which locks it."""
+class PartialFile:
+    """The downloaded part of a file; `with` opens and locks it."""
 
     def __init__(self, target: str) -> None:
         self.target = target
         self.path = f"{target}.part"
         self.size = 0
         self.resumed = False
-        self._note_path = f"{self.path}.json"
-        self._hash = _Hash()
-        self._disk = concurrent.futures.ThreadPoolExecutor(1, "disk")
-        self._synced = 0
-        self._syncing = self._disk.submit(lambda: None)
-        self.note = self._read_note()
+        self._resume_info_path = f"{self.path}.json"
+        self._hash = _BackgroundHash()
+        self._sync_executor = concurrent.futures.ThreadPoolExecutor(1, "sync")
+        self._synced_size = 0
+        self._sync_result = self._sync_executor.submit(lambda: None)
+        self.resume_info = self._load_resume_info()
 
     def __enter__(self) -> Self:
         try:
             self._file = open(self.path, "r+b" if os.path.exists(self.path) else "w+b", buffering=0)
         except OSError as error:
-            raise self.unwritable(error) from None
+            raise self._not_writable(error) from None
         if not files.try_lock(self._file.fileno()):
             self._file.close()
-            raise errors.DownloadFailed(f"{self.name} is being downloaded by another process already.")
+            raise errors.DownloadFailed(f"Another process is downloading {self.name}.")
         self.size = os.fstat(self._file.fileno()).st_size
         self.resumed = self.size > 0
         return self
 
     def __exit__(self, *_: object) -> None:
         self._hash.close()
-        self._disk.shutdown()
+        self._sync_executor.shutdown()
         self._file.close()
         if not self.size:
-            for path in (self.path, self._note_path):
+            for path in (self.path, self._resume_info_path):
                 with contextlib.suppress(OSError):
                     os.unlink(path)
 
     @property
     def name(self) -> str:
-        """The name that the file will have."""
+        """The name of the complete file."""
         return os.path.basename(self.target)
 
-    def _read_note(self) -> Note | None:
+    def _load_resume_info(self) -> ResumeInfo | None:
         try:
-            with open(self._note_path, encoding="utf-8") as file:
-                kept: dict[str, Any] = json.load(file)
-            return Note(kept["sha256"], str(kept["url"]), str(kept["mark"]))
+            with open(self._resume_info_path, encoding="utf-8") as file:
+                fields = json.load(file)
+            return ResumeInfo(fields["sha256"], str(fields["url"]), str(fields["validator"]))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def remember(self, note: Note) -> None:
-        """Write down what the bytes belong to, before there are any."""
-        if note == self.note:
+    def save_resume_info(self, resume_info: ResumeInfo) -> None:
+        """Write what the bytes will belong to, before the first of them is written."""
+        if resume_info == self.resume_info:
             return
         try:
-            # Readable for others: in a shared directory another user may continue the download.
-            files.write_atomic(self._note_path, json.dumps(asdict(note)), mode=0o644)
+            # Readable for others: in a shared directory another user may resume the download.
+            files.write_atomic(self._resume_info_path, json.dumps(asdict(resume_info)), mode=0o644)
         except OSError as error:
-            raise self.unwritable(error) from None
-        self.note = note
+            raise self._not_writable(error) from None
+        self.resume_info = resume_info
 
-    def recall(self, report: Callable[[int], None]) -> None:
-        """Hash what is here already."""
-        done = 0
-        for chunk in self._chunks():
+    def hash_existing(self, report: Callable[[int], None]) -> None:
+        """Hash the bytes of an earlier download; `report` is called with the number of bytes so far."""
+        hashed = 0
+        for chunk in self._read_chunks():
             self._hash.update(chunk)
-            done += len(chunk)
-            report(done)
+            hashed += len(chunk)
+            report(hashed)
 
-    def add(self, chunk: bytes) -> None:
-        """Append bytes."""
+    def append(self, chunk: bytes) -> None:
+        """Add bytes at the end."""
         try:
-            self._write(chunk)
-            self._sync()
+            self._write_all(chunk)
+            self._sync_in_background()
         except OSError as error:
-            raise self.unwritable(error) from None
+            raise self._not_writable(error) from None
         self._hash.update(chunk)
 
-    def _sync(self) -> None:
-        """Let the disk work while the network does: it has to in the end, and a loss of power then costs little."""
-        if abs(self.size - self._synced) >= _SYNCED and self._syncing.done():
-            # Its failure is told once, to whoever asks first.
-            self._syncing.result()
-            self._synced = self.size
-            self._syncing = self._disk.submit(os.fsync, self._file.fileno())
+    def _sync_in_background(self) -> None:
+        """Flush to disk while the download continues: `finish` has less to wait for, and a power loss costs less."""
+        if abs(self.size - self._synced_size) >= _SYNC_BYTES and self._sync_result.done():
+            # The system reports a write error once only, to the first sync after it.
+            self._sync_result.result()
+            self._synced_size = self.size
+            self._sync_result = self._sync_executor.submit(os.fsync, self._file.fileno())
 
-    def _write(self, chunk: bytes) -> None:
+    def _write_all(self, chunk: bytes) -> None:
         view = memoryview(chunk)
         while view:
             written = self._file.write(view)
@@ -152,80 +154,81 @@ class Part:
             view = view[written:]
 
     def restart(self) -> None:
-        """Throw away what is here, because it belongs to something else."""
+        """Delete all bytes, because they belong to another file."""
         self._file.seek(0)
         self._file.truncate()
         self.size = 0
         self.resumed = False
-        self._renew_hash()
+        self._reset_hash()
 
-    def _renew_hash(self) -> None:
+    def _reset_hash(self) -> None:
         self._hash.close()
-        self._hash = _Hash()
+        self._hash = _BackgroundHash()
 
     def sha256(self) -> str:
-        """Return the SHA-256 of what is here."""
+        """Return the SHA-256 of all bytes so far."""
         return self._hash.hexdigest()
 
     def rehash(self, report: Callable[[int], None]) -> str:
-        """Return it after what is here has been mended."""
-        self._renew_hash()
-        self.recall(report)
+        """Return the SHA-256 after pieces were rewritten."""
+        self._reset_hash()
+        self.hash_existing(report)
         return self.sha256()
 
-    def wrong_pieces(self, length: int, algorithm: str, hashes: tuple[str, ...]) -> list[int]:
-        """Return the numbers of the pieces that are not as they should be."""
-        found = (hashlib.new(algorithm, piece, usedforsecurity=False).hexdigest() for piece in self._chunks(length))
-        return [number for number, (have, want) in enumerate(zip(found, hashes, strict=False)) if have != want]
+    def find_wrong_pieces(self, length: int, algorithm: str, hashes: tuple[str, ...]) -> list[int]:
+        """Return the numbers of the pieces whose hash does not match."""
+        chunks = self._read_chunks(length)
+        digests = (hashlib.new(algorithm, chunk, usedforsecurity=False).hexdigest() for chunk in chunks)
+        pairs = enumerate(zip(digests, hashes, strict=False))
+        return [number for number, (digest, expected) in pairs if digest != expected]
 
-    def mend(self, offset: int, piece: bytes) -> None:
-        """Write a piece in place of a wrong one."""
+    def rewrite(self, offset: int, piece: bytes) -> None:
+        """Replace the bytes at an offset."""
         self._file.seek(offset)
         self._file.write(piece)
         self._file.seek(self.size)
 
-    def _chunks(self, length: int = _CHUNK) -> Iterator[bytes]:
+    def _read_chunks(self, length: int = _CHUNK_BYTES) -> Iterator[bytes]:
         self._file.seek(0)
         while chunk := self._file.read(length):
             yield chunk
 
     def check_space(self, total: int) -> None:
-        """Raise `NotEnoughSpace` when what is missing does not fit on the disk."""
+        """Raise `NotEnoughSpace` if the missing bytes do not fit on the disk."""
         check_space(os.path.dirname(self.target), total - self.size, self.name)
 
     def finish(self) -> None:
-        """Make sure that the file is on the disk, and give it its name."""
+        """Flush the complete file to disk and rename it."""
         try:
-            self._syncing.result()
+            self._sync_result.result()
             os.fsync(self._file.fileno())
             self._file.close()
             os.replace(self.path, self.target)
             files.sync_directory(os.path.dirname(self.target))
         except OSError as error:
-            raise self.unwritable(error) from None
+            raise self._not_writable(error) from None
         with contextlib.suppress(OSError):
-            os.unlink(self._note_path)
+            os.unlink(self._resume_info_path)
 
-    def unwritable(self, error: OSError) -> errors.FileNotWritable:
-        """Return an error of the disk as a sentence."""
-        kept = f" The {self.size:,} bytes that came are kept." if self.size else ""
+    def _not_writable(self, error: OSError) -> errors.FileNotWritable:
+        kept = f" The downloaded {format_size(self.size)} are kept." if self.size else ""
         return errors.FileNotWritable(f"{self.name} cannot be written: {error.strerror}.{kept}")
 
 
-def check_space(directory: str, wanted: int, name: str) -> None:
-    """Raise `NotEnoughSpace` when so many bytes do not fit into a directory."""
+def check_space(directory: str, needed: int, name: str) -> None:
+    """Raise `NotEnoughSpace` if that many bytes do not fit into a directory."""
     free = shutil.disk_usage(directory or ".").free
-    if wanted + _SPARE > free:
+    if needed + _SPARE_BYTES > free:
         raise errors.NotEnoughSpace(
-            f"{name} needs {format_size(wanted)} more, and {format_size(free)} are free.",
-            hint="Make room, choose another directory with --dir, or a smaller flavour.",
-            wanted=wanted,
+            f"{name} needs {format_size(needed)} of free space; {format_size(free)} are free.",
+            hint="Free some space, choose another directory with --dir, or a smaller flavour.",
+            wanted=needed,
             free=free,
         )
 
 
-def part_size(target: str) -> int:
-    """Return how much of a file is here from an earlier attempt."""
+def partial_size(target: str) -> int:
+    """Return how many bytes of a file an earlier download has left."""
     try:
         return os.stat(f"{target}.part").st_size
     except OSError:

@@ -1,4 +1,4 @@
-"""Finding archives in a catalogue: by words and limits, or the one that a name means."""
+"""Search a catalog: by words and filters, by name, and for what is installed or has a newer edition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from openzim_mcp import errors
-from openzim_mcp.catalog.client import host
+from openzim_mcp.catalog.client import display_host
 from openzim_mcp.languages import three_letter_code
 from openzim_mcp.library.names import split_date
 from openzim_mcp.text import closest, normalize, safe_line
@@ -16,7 +16,7 @@ from openzim_mcp.zimfile import NotAZim, RawFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from openzim_mcp.catalog.catalog import Catalogue, Entry
+    from openzim_mcp.catalog.catalog import Catalog, CatalogEntry
     from openzim_mcp.zimfile import ArchiveFile
 
 FLAVOURS = {
@@ -27,13 +27,14 @@ FLAVOURS = {
     "novid": "all but videos",
     "nodet": "introductions only",
 }
-_LISTED = 10
-State = Literal["installed", "outdated", "absent"]
+InstallState = Literal["installed", "outdated", "absent"]
+_MAX_NAMES_IN_ERRORS = 10
+_MAX_SUGGESTIONS = 3
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What an archive should be; what is None or empty does not matter."""
+class Filter:
+    """Which archives to list; an empty field or None matches every archive."""
 
     words: Sequence[str] = ()
     language: str | None = None
@@ -42,147 +43,162 @@ class Wish:
     max_size: int | None = None
 
 
-def explain(flavour: str) -> str:
-    """Return in words what a flavour means."""
+def describe_flavour(flavour: str) -> str:
+    """Return what an archive of this flavour contains."""
     return FLAVOURS.get(flavour.lower(), flavour)
 
 
-def newest(entries: Iterable[Entry]) -> list[Entry]:
-    """Return of each archive its newest edition."""
-    found: dict[str, Entry] = {}
+def newest_entries(entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
+    """Return the newest edition of each archive."""
+    newest: dict[str, CatalogEntry] = {}
     for entry in entries:
-        known = found.get(entry.base)
-        if known is None or (entry.edition, entry.date) > (known.edition, known.date):
-            found[entry.base] = entry
-    return list(found.values())
+        previous = newest.get(entry.base_name)
+        if previous is None or (entry.edition, entry.date) > (previous.edition, previous.date):
+            newest[entry.base_name] = entry
+    return list(newest.values())
 
 
-def search(catalogue: Catalogue, wish: Wish) -> list[Entry]:
-    """Return the newest edition of each archive that is as wished: those named by the words first, small ones first."""
-    words = [normalize(word) for given in wish.words for word in given.split()]
-    found = [entry for entry in newest(catalogue.entries) if _fits(entry, wish, words)]
-    return sorted(found, key=lambda entry: (not _named(entry, words), entry.name, entry.size or 0))
+def search_catalog(catalog: Catalog, filters: Filter) -> list[CatalogEntry]:
+    """Return the newest edition of each matching archive: with the words in its name first, then by name and size."""
+    words = [word for text in filters.words for word in normalize(text).split()]
+    entries = [entry for entry in newest_entries(catalog.entries) if _matches(entry, filters, words)]
+    return sorted(entries, key=lambda entry: (not _name_has_words(entry, words), entry.name, entry.size or 0))
 
 
-def _fits(entry: Entry, wish: Wish, words: Sequence[str]) -> bool:
-    text = normalize(f"{entry.base} {entry.name} {entry.title} {entry.summary} {entry.category}")
+def _matches(entry: CatalogEntry, filters: Filter, words: Sequence[str]) -> bool:
+    text = normalize(f"{entry.base_name} {entry.name} {entry.title} {entry.summary} {entry.category}")
     return (
         all(word in text for word in words)
-        and (wish.language is None or three_letter_code(wish.language) in entry.languages)
-        and (wish.category is None or wish.category.casefold() == entry.category.casefold())
-        and (wish.flavour is None or wish.flavour.casefold() == entry.flavour.casefold())
-        and (wish.max_size is None or (entry.size is not None and entry.size <= wish.max_size))
+        and (filters.language is None or three_letter_code(filters.language) in entry.languages)
+        and (filters.category is None or filters.category.casefold() == entry.category.casefold())
+        and (filters.flavour is None or filters.flavour.casefold() == entry.flavour.casefold())
+        and (filters.max_size is None or (entry.size is not None and entry.size <= filters.max_size))
     )
 
 
-def _named(entry: Entry, words: Sequence[str]) -> bool:
-    return all(word in normalize(f"{entry.base} {entry.title}") for word in words)
+def _name_has_words(entry: CatalogEntry, words: Sequence[str]) -> bool:
+    text = normalize(f"{entry.base_name} {entry.title}")
+    return all(word in text for word in words)
 
 
-def choose(catalogue: Catalogue, name: str, flavour: str | None = None) -> Entry:
-    """Return the archive that is meant by the name of its file, with or without date, or by its name and flavour.
+def find_entry(catalog: Catalog, name: str, flavour: str | None = None) -> CatalogEntry:
+    """Return the archive of a name: its file name with or without date, or its name in the catalog and a flavour.
 
-    Raise `NotInCatalog` when there is none, several, or one that cannot be downloaded.
+    Raise `NotInCatalog` if there is none, if there are several, or if it cannot be downloaded.
     """
-    wanted = normalize(name.strip()).removesuffix(".zim")
-    exact = [entry for entry in catalogue.entries if normalize(entry.file or "").removesuffix(".zim") == wanted]
-    current = newest(catalogue.entries)
-    base = split_date(wanted)[0]
-    rows = (exact, [e for e in current if normalize(e.base) == base], [e for e in current if normalize(e.name) == base])
-    found = next((row for row in rows if row), [])
+    matches = _entries_named(catalog, name)
     if flavour is not None:
-        found = [entry for entry in found if entry.flavour.casefold() == flavour.casefold()] or found
-    if len(found) != 1:
-        raise _several(name, found) if found else _missing(catalogue, name, current)
-    if not found[0].file:
+        matches = [entry for entry in matches if entry.flavour.casefold() == flavour.casefold()] or matches
+    if not matches:
+        raise _unknown_name(catalog, name)
+    if len(matches) > 1:
+        raise _ambiguous_name(name, matches)
+    if not matches[0].file_name:
         raise errors.NotInCatalog(
-            f"{host(catalogue.library)} knows {found[0].base!r}, and does not say where its file is.",
-            hint="A kiwix-serve shows archives without offering their files; use the library they came from.",
+            f"{display_host(catalog.library)} lists {matches[0].base_name!r} without a usable URL for its file.",
+            hint="A kiwix-serve may list archives without offering their files; use the library that they came from.",
         )
-    return found[0]
+    return matches[0]
 
 
-def _several(name: str, found: Sequence[Entry]) -> errors.NotInCatalog:
-    bases = [entry.base for entry in sorted(found, key=lambda entry: entry.size or 0)]
-    return errors.NotInCatalog(
-        f"{safe_line(name, 100)!r} comes in several flavours: {', '.join(bases[:_LISTED])}.",
-        hint=f"Name one of them, for example {bases[0]}.",
-        did_you_mean=bases[:_LISTED],
+def _entries_named(catalog: Catalog, name: str) -> list[CatalogEntry]:
+    """Return the entries with this file name; if there are none, the newest with this base name, then this name."""
+    name = normalize(name.strip()).removesuffix(".zim")
+    base_name = split_date(name)[0]
+    newest = newest_entries(catalog.entries)
+    return (
+        [entry for entry in catalog.entries if normalize(entry.file_name or "").removesuffix(".zim") == name]
+        or [entry for entry in newest if normalize(entry.base_name) == base_name]
+        or [entry for entry in newest if normalize(entry.name) == base_name]
     )
 
 
-def _missing(catalogue: Catalogue, name: str, current: Sequence[Entry]) -> errors.NotInCatalog:
-    names = [entry.base for entry in current]
-    close = closest(name, names) or [n for n in names if normalize(name) in normalize(n)]
-    hint = f"Did you mean {' or '.join(close[:3])}?" if close else "Find its name with: openzim-mcp catalog WORDS"
+def _ambiguous_name(name: str, matches: Sequence[CatalogEntry]) -> errors.NotInCatalog:
+    base_names = [entry.base_name for entry in sorted(matches, key=lambda entry: entry.size or 0)]
+    base_names = base_names[:_MAX_NAMES_IN_ERRORS]
     return errors.NotInCatalog(
-        f"{host(catalogue.library)} has no archive {safe_line(name, 100)!r}.", hint=hint, did_you_mean=close[:3]
+        f"{safe_line(name, 100)!r} comes in several flavours: {', '.join(base_names)}.",
+        hint=f"Name one of them, for example {base_names[0]}.",
+        did_you_mean=base_names,
+    )
+
+
+def _unknown_name(catalog: Catalog, name: str) -> errors.NotInCatalog:
+    base_names = [entry.base_name for entry in newest_entries(catalog.entries)]
+    containing = (base_name for base_name in base_names if normalize(name) in normalize(base_name))
+    suggestions = (closest(name, base_names) or list(containing))[:_MAX_SUGGESTIONS]
+    hint = f"Did you mean {' or '.join(suggestions)}?" if suggestions else "Search with: openzim-mcp catalog WORDS"
+    return errors.NotInCatalog(
+        f"{display_host(catalog.library)} has no archive {safe_line(name, 100)!r}.", hint=hint, did_you_mean=suggestions
     )
 
 
 @dataclass(frozen=True)
-class Held:
-    """An archive that is here: the base and the date of its name, and its UUID."""
+class InstalledArchive:
+    """An archive on this machine, its base name and date, and its UUID."""
 
     file: ArchiveFile
-    base: str
+    base_name: str
     date: str
     uuid: str
 
-    def is_edition_of(self, entry: Entry) -> bool:
-        """Return whether this is that archive, of whatever date."""
-        return self.base.casefold() == entry.base.casefold()
+    def is_edition_of(self, entry: CatalogEntry) -> bool:
+        """Return whether this is the entry's archive, of any date."""
+        return self.base_name.casefold() == entry.base_name.casefold()
 
-    def is_older_than(self, entry: Entry) -> bool:
-        """Return whether the entry is a newer edition of this.
+    def is_older_than(self, entry: CatalogEntry) -> bool:
+        """Return whether the entry is a newer edition.
 
-        Without a date in its name only the very same archive counts as up to date.
+        An archive without a date in its name is up to date only if it has the entry's UUID.
         """
-        return (
-            self.is_edition_of(entry) and self.uuid != entry.id and self.date < entry.edition[: len(self.date) or None]
-        )
+        entry_date = entry.edition[: len(self.date) or None]
+        return self.is_edition_of(entry) and self.uuid != entry.id and self.date < entry_date
 
 
 @dataclass(frozen=True)
 class Update:
-    """An archive that is here, and its newer edition."""
+    """An installed archive and its newer edition."""
 
-    old: Held
-    new: Entry
+    old: InstalledArchive
+    new: CatalogEntry
 
     @property
-    def name(self) -> str | None:
-        """What the new file is to be called: an undated name stays, as others may rely on it."""
-        return self.new.file if self.old.date else os.path.basename(self.old.file.path)
+    def file_name(self) -> str | None:
+        """The name of the new file; a name without a date stays, as other programs may use it."""
+        return self.new.file_name if self.old.date else os.path.basename(self.old.file.path)
 
 
-def held(archives: Iterable[ArchiveFile]) -> list[Held]:
-    """Describe the archives of a library of files."""
-    return [_describe(archive) for archive in archives]
+def describe_installed(archives: Iterable[ArchiveFile]) -> list[InstalledArchive]:
+    """Return names, dates and UUIDs of archives."""
+    return [_describe_archive(archive) for archive in archives]
 
 
-def _describe(archive: ArchiveFile) -> Held:
+def _describe_archive(archive: ArchiveFile) -> InstalledArchive:
     stem = os.path.basename(archive.path).rpartition(".")[0]
     try:
         uuid = RawFile(archive.parts).header().uuid
     except (NotAZim, OSError):
         uuid = ""
-    return Held(archive, *split_date(stem), uuid)
+    return InstalledArchive(archive, *split_date(stem), uuid)
 
 
-def state(entry: Entry, here: Sequence[Held]) -> State:
-    """Return whether an archive of the catalogue is here, or only an older edition of it."""
-    same = [one for one in here if one.is_edition_of(entry) or (entry.id and one.uuid == entry.id)]
-    if not same:
+def install_state(entry: CatalogEntry, installed: Sequence[InstalledArchive]) -> InstallState:
+    """Return whether an archive is installed, or only an older edition of it."""
+    editions = [archive for archive in installed if archive.is_edition_of(entry) or _has_same_uuid(archive, entry)]
+    if not editions:
         return "absent"
-    return "outdated" if all(one.is_older_than(entry) for one in same) else "installed"
+    return "outdated" if all(archive.is_older_than(entry) for archive in editions) else "installed"
 
 
-def updates(catalogue: Catalogue, here: Sequence[Held]) -> list[Update]:
-    """Return the archives that have a newer edition which is not here yet, each once."""
-    current = [entry for entry in newest(catalogue.entries) if entry.file and state(entry, here) == "outdated"]
-    return [
-        Update(old, entry)
-        for entry in current
-        for old in sorted((one for one in here if one.is_older_than(entry)), key=lambda one: one.date)[-1:]
-    ]
+def _has_same_uuid(archive: InstalledArchive, entry: CatalogEntry) -> bool:
+    return bool(entry.id) and archive.uuid == entry.id
+
+
+def find_updates(catalog: Catalog, installed: Sequence[InstalledArchive]) -> list[Update]:
+    """Return the installed archives that have a newer edition, each once, with the newest installed one as `old`."""
+    updates = []
+    for entry in newest_entries(catalog.entries):
+        if entry.file_name and install_state(entry, installed) == "outdated":
+            older = [archive for archive in installed if archive.is_older_than(entry)]
+            updates.append(Update(max(older, key=lambda archive: archive.date), entry))
+    return updates

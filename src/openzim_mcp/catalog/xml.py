@@ -1,4 +1,4 @@
-"""XML from strangers, read piece by piece: a broken piece costs itself only.
+"""Parse XML from untrusted servers element by element, so that one broken element does not cost the others.
 
 A document type never reaches the parser, so no entity can be declared.
 """
@@ -14,75 +14,83 @@ from xml.parsers import expat
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Servers forget to escape the & of an address.
-_LOOSE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
+# Servers forget to escape the & of a URL.
+_UNESCAPED_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_DEPTH = 50
+_MAX_DEPTH = 50
+_MAX_DIGITS = 18
 
 
-class Malformed(ValueError):
-    """The piece is not XML even when read kindly."""
+class MalformedXml(ValueError):
+    """The source is not XML, even after small errors are corrected."""
 
 
 @dataclass
 class Element:
-    """An element; prefixes of names are part of them, as written."""
+    """An XML element; names keep their prefix."""
 
     name: str
     attributes: dict[str, str]
     children: list[Element] = field(default_factory=list)
     text: str = ""
 
-    def all(self, name: str) -> list[Element]:
-        """Return the children of that name."""
+    def children_named(self, name: str) -> list[Element]:
+        """Return the direct children of that name."""
         return [child for child in self.children if child.name == name]
 
-    def value(self, *names: str) -> str:
-        """Return the text of the first child that has one of the names and a text."""
-        return next((text for name in names for child in self.all(name) if (text := child.text.strip())), "")
+    def child_text(self, *names: str) -> str:
+        """Return the text of the first direct child that has one of the names and is not empty."""
+        texts = (child.text.strip() for name in names for child in self.children_named(name))
+        return next(filter(None, texts), "")
 
 
-def decode(raw: bytes) -> str:
-    """Return the text of a document."""
-    return raw.decode("utf-8-sig", errors="replace")
+def decode_document(content: bytes) -> str:
+    """Decode a document as UTF-8; invalid bytes become U+FFFD."""
+    return content.decode("utf-8-sig", errors="replace")
 
 
-def pieces(text: str, name: str) -> Iterator[str]:
-    """Yield the source of every element of that name, up to its end or the start of the next one."""
-    starts = [found.start() for found in re.finditer(rf"<{name}(?=[\s>/])", text)]
+def split_elements(text: str, name: str) -> Iterator[str]:
+    """Yield the source of each element of that name, up to its end or the start of the next one."""
+    starts = [match.start() for match in re.finditer(rf"<{name}(?=[\s>/])", text)]
     for start, end in itertools.pairwise([*starts, len(text)]):
-        piece = text[start:end]
-        closing = piece.rfind(f"</{name}>")
-        short = piece.rfind("/>")
-        yield piece[: closing + len(name) + 3] if closing >= 0 else piece[: short + 2]
+        source = text[start:end]
+        closing_tag = source.rfind(f"</{name}>")
+        empty_tag_end = source.rfind("/>")
+        yield source[: closing_tag + len(name) + 3] if closing_tag >= 0 else source[: empty_tag_end + 2]
 
 
-def read(piece: str) -> Element:
-    """Return one element with all that is in it, or raise `Malformed`."""
+def parse_element(source: str) -> Element:
+    """Parse one element with its descendants, or raise `MalformedXml`."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    top = Element("", {})
-    path = [top]
+    document = Element("", {})
+    open_elements = [document]
 
-    def start(name: str, attributes: dict[str, str]) -> None:
-        if len(path) > _DEPTH:
-            raise Malformed("nested too deeply")
+    def on_start(name: str, attributes: dict[str, str]) -> None:
+        if len(open_elements) > _MAX_DEPTH:
+            raise MalformedXml("nested too deeply")
         element = Element(name, attributes)
-        path[-1].children.append(element)
-        path.append(element)
+        open_elements[-1].children.append(element)
+        open_elements.append(element)
 
-    def characters(data: str) -> None:
-        path[-1].text += data
+    def on_text(data: str) -> None:
+        open_elements[-1].text += data
 
-    def doctype(*_: object) -> None:
-        raise Malformed("a document type is not accepted")
+    def on_doctype(*_: object) -> None:
+        raise MalformedXml("a document type is not accepted")
 
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _: path.pop()
-    parser.CharacterDataHandler = characters
-    parser.StartDoctypeDeclHandler = doctype
+    parser.StartElementHandler = on_start
+    parser.EndElementHandler = lambda _: open_elements.pop()
+    parser.CharacterDataHandler = on_text
+    parser.StartDoctypeDeclHandler = on_doctype
     try:
-        parser.Parse(_LOOSE_AMPERSAND.sub("&amp;", _NOT_XML.sub("", piece)), True)
+        parser.Parse(_UNESCAPED_AMPERSAND.sub("&amp;", _NOT_XML.sub("", source)), True)
     except expat.ExpatError as error:
-        raise Malformed(str(error)) from None
-    return top.children[0]
+        raise MalformedXml(str(error)) from None
+    return document.children[0]
+
+
+def parse_integer(text: str) -> int | None:
+    """Return a number that is written in ASCII digits, or None."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else None

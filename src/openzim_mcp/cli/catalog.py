@@ -14,15 +14,15 @@ from openzim_mcp.cli.command import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 
 if TYPE_CHECKING:
-    from openzim_mcp.catalog.catalog import Catalogue, Entry
-    from openzim_mcp.catalog.search import State
+    from openzim_mcp.catalog.catalog import Catalog, CatalogEntry
+    from openzim_mcp.catalog.search import InstallState
     from openzim_mcp.cli.terminal import Terminal
 
 _HEADER = ("name", "date", "size", "what is in it", "lang", "here", "title")
 _LISTED = 40
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
-_STATES: dict[State, Cell] = {
+_STATES: dict[InstallState, Cell] = {
     "installed": Cell("yes", "good"),
     "outdated": Cell("older", "warn"),
     "absent": Cell(""),
@@ -65,23 +65,23 @@ def run(
     Their names are what `download` takes.
     """
     from openzim_mcp.catalog import search  # noqa: PLC0415
-    from openzim_mcp.catalog.client import Network  # noqa: PLC0415
+    from openzim_mcp.catalog.client import Client  # noqa: PLC0415
 
-    here = search.held(transfers.archives(where))
-    with Network() as network:
-        catalogue = transfers.catalogue(terminal, network, library, anew=given["refresh"])
-    wish = search.Wish(words, given["lang"], given["category"], given["flavour"], given["max_size"])
-    found = [(entry, search.state(entry, here)) for entry in search.search(catalogue, wish)]
+    here = search.describe_installed(transfers.archives(where))
+    with Client() as client:
+        catalogue = transfers.catalogue(terminal, client, library, anew=given["refresh"])
+    wish = search.Filter(words, given["lang"], given["category"], given["flavour"], given["max_size"])
+    found = [(entry, search.install_state(entry, here)) for entry in search.search_catalog(catalogue, wish)]
     limit = given["limit"] or (len(found) if terminal.as_json else _LISTED)
     _show(terminal, catalogue, found[:limit], len(found))
     return None if found else Exit.NO
 
 
-def _show(terminal: Terminal, catalogue: Catalogue, found: list[tuple[Entry, State]], total: int) -> None:
+def _show(terminal: Terminal, catalogue: Catalog, found: list[tuple[CatalogEntry, InstallState]], total: int) -> None:
     rows = [_row(entry, state) for entry, state in found]
     payload = {
         "library": catalogue.library,
-        "asked": dt.datetime.fromtimestamp(catalogue.fetched, dt.UTC).isoformat(timespec="seconds"),
+        "asked": dt.datetime.fromtimestamp(catalogue.fetched_at, dt.UTC).isoformat(timespec="seconds"),
         "total": total,
         "archives": [_payload(entry, state) for entry, state in found],
     }
@@ -95,18 +95,18 @@ def _show(terminal: Terminal, catalogue: Catalogue, found: list[tuple[Entry, Sta
         terminal.note(f"{total - len(found)} more; say more words, or --limit {total}.")
 
 
-def _row(entry: Entry, state: State) -> list[str | Cell]:
+def _row(entry: CatalogEntry, state: InstallState) -> list[str | Cell]:
     from openzim_mcp.catalog import search  # noqa: PLC0415
 
     several = (
         f"{entry.languages[0]} +{len(entry.languages) - 1}" if len(entry.languages) > 1 else "".join(entry.languages)
     )
-    words = search.explain(entry.flavour)
-    return [entry.base, entry.edition, transfers.shown(entry.size), words, several, _STATES[state], entry.title]
+    words = search.describe_flavour(entry.flavour)
+    return [entry.base_name, entry.edition, transfers.shown(entry.size), words, several, _STATES[state], entry.title]
 
 
-def _payload(entry: Entry, state: State) -> dict[str, Any]:
+def _payload(entry: CatalogEntry, state: InstallState) -> dict[str, Any]:
     from openzim_mcp.catalog import search  # noqa: PLC0415
 
-    told = dataclasses.asdict(entry) | {"catalogue_name": entry.name, "name": entry.base, "file": entry.file}
-    return told | {"contents": search.explain(entry.flavour), "state": state}
+    told = dataclasses.asdict(entry) | {"catalogue_name": entry.name, "name": entry.base_name, "file": entry.file_name}
+    return told | {"contents": search.describe_flavour(entry.flavour), "state": state}

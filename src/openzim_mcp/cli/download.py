@@ -46,16 +46,16 @@ def run(
     checksum is right.
     """
     from openzim_mcp.catalog import search  # noqa: PLC0415
-    from openzim_mcp.catalog.client import Network  # noqa: PLC0415
+    from openzim_mcp.catalog.client import Client  # noqa: PLC0415
     from openzim_mcp.zimfile import find_problem  # noqa: PLC0415
 
     folder = transfers.place(directory)
-    with Network() as network:
-        catalogue = transfers.catalogue(terminal, network, library, anew=refresh)
-        entries = dict.fromkeys(search.choose(catalogue, name, flavour) for name in names)
-        orders = [transfers.Order(entry, os.path.join(folder, str(entry.file))) for entry in entries]
+    with Client() as client:
+        catalogue = transfers.catalogue(terminal, client, library, anew=refresh)
+        entries = dict.fromkeys(search.find_entry(catalogue, name, flavour) for name in names)
+        orders = [transfers.Order(entry, os.path.join(folder, str(entry.file_name))) for entry in entries]
         here = [order for order in orders if os.path.exists(order.target) and not find_problem([order.target], 0)]
-        outcomes = transfers.get(terminal, network, [order for order in orders if order not in here])
+        outcomes = transfers.get(terminal, client, [order for order in orders if order not in here])
     _show(terminal, folder, here, outcomes)
     return transfers.complain(terminal, outcomes)
 

@@ -18,9 +18,9 @@ from openzim_mcp.text import format_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from openzim_mcp.catalog.catalog import Catalogue, Entry
-    from openzim_mcp.catalog.client import Network
-    from openzim_mcp.catalog.download import Doing, Done
+    from openzim_mcp.catalog.catalog import Catalog, CatalogEntry
+    from openzim_mcp.catalog.client import Client
+    from openzim_mcp.catalog.download import Download, Phase
     from openzim_mcp.catalog.metalink import Source
     from openzim_mcp.cli.terminal import Bars, Terminal
     from openzim_mcp.zimfile import ArchiveFile
@@ -39,16 +39,16 @@ refresh = click.option("--refresh", is_flag=True, help="Ask the library even if 
 """The option that says that what is remembered is not good enough."""
 
 
-def catalogue(terminal: Terminal, network: Network, library: str | None, *, anew: bool = False) -> Catalogue:
+def catalogue(terminal: Terminal, client: Client, library: str | None, *, anew: bool = False) -> Catalog:
     """Return the catalogue of a library, and say beside the result what is not as it should be with it."""
     from openzim_mcp.catalog import catalog as catalogues  # noqa: PLC0415  help does without the network
 
-    fresh = 0 if anew else catalogues.FRESH_SECONDS
-    found = catalogues.load(network, library or catalogues.KIWIX, fresh_seconds=fresh)
-    if found.stale:
-        terminal.note(f"{found.stale} This is the catalogue of {_ago(found.age)}.", "warn")
-    if found.unreadable:
-        terminal.note(f"{found.unreadable} entries of the catalogue cannot be read.", "warn")
+    fresh = 0 if anew else catalogues.MAX_AGE_SECONDS
+    found = catalogues.load_catalog(client, library or catalogues.KIWIX_LIBRARY_URL, max_age_seconds=fresh)
+    if found.stale_reason:
+        terminal.note(f"{found.stale_reason} This is the catalogue of {_ago(found.age_seconds)}.", "warn")
+    if found.unreadable_count:
+        terminal.note(f"{found.unreadable_count} entries of the catalogue cannot be read.", "warn")
     return found
 
 
@@ -81,7 +81,7 @@ def place(directory: str | None) -> str:
 class Order:
     """An archive to get, and the path it gets."""
 
-    entry: Entry
+    entry: CatalogEntry
     target: str
 
     @property
@@ -95,7 +95,7 @@ class Outcome:
     """What became of an order."""
 
     order: Order
-    done: Done | None = None
+    done: Download | None = None
     error: errors.OpenZimMcpError | None = None
 
     def payload(self) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def complain(terminal: Terminal, outcomes: Sequence[Outcome]) -> Exit | None:
 
 
 def get(
-    terminal: Terminal, network: Network, orders: Sequence[Order], finish: Callable[[Order], None] = lambda _: None
+    terminal: Terminal, client: Client, orders: Sequence[Order], finish: Callable[[Order], None] = lambda _: None
 ) -> list[Outcome]:
     """Get files, some at once; one that fails does not keep the others from coming.
 
@@ -125,10 +125,10 @@ def get(
     stop = threading.Event()
     with terminal.bars() as bars:
         pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE, "download")
-        sources = [_source(network, order) for order in orders]
+        sources = [_source(client, order) for order in orders]
         _check_space(orders, sources)
         work = [
-            pool.submit(_get, network, order, source, bars, stop, finish)
+            pool.submit(_get, client, order, source, bars, stop, finish)
             for order, source in zip(orders, sources, strict=True)
         ]
         try:
@@ -144,31 +144,31 @@ def get(
     raise KeyboardInterrupt
 
 
-def _source(network: Network, order: Order) -> Source | errors.OpenZimMcpError:
+def _source(client: Client, order: Order) -> Source | errors.OpenZimMcpError:
     from openzim_mcp.catalog import metalink  # noqa: PLC0415
 
     try:
-        return metalink.resolve(network, order.entry)
+        return metalink.find_source(client, order.entry)
     except errors.OpenZimMcpError as error:
         return error
 
 
 def _check_space(orders: Sequence[Order], sources: Sequence[Source | errors.OpenZimMcpError]) -> None:
     """Raise `NotEnoughSpace` when the files do not fit together."""
-    from openzim_mcp.catalog.partial_file import check_space, part_size  # noqa: PLC0415
+    from openzim_mcp.catalog.partial_file import check_space, partial_size  # noqa: PLC0415
 
     wanted: dict[str, int] = {}
     for order, source in zip(orders, sources, strict=True):
         if not isinstance(source, errors.OpenZimMcpError):
             folder = os.path.dirname(order.target)
             whole = source.size or order.entry.size or 0
-            wanted[folder] = wanted.get(folder, 0) + max(0, whole - part_size(order.target))
+            wanted[folder] = wanted.get(folder, 0) + max(0, whole - partial_size(order.target))
     for folder, count in wanted.items():
         check_space(folder, count, f"What is to come ({len(orders)} files)" if len(orders) > 1 else orders[0].name)
 
 
 def _get(
-    network: Network,
+    client: Client,
     order: Order,
     source: Source | errors.OpenZimMcpError,
     bars: Bars,
@@ -181,12 +181,12 @@ def _get(
         return Outcome(order, error=source)
     bar = bars.add(order.name, source.size)
 
-    def watch(doing: Doing, done: int, total: int | None) -> None:
-        if doing != "mending":
+    def watch(doing: Phase, done: int, total: int | None) -> None:
+        if doing != "repairing":
             bar(done, total)
 
     try:
-        done = download.download(network, source, order.target, watch, stop)
+        done = download.download_file(client, source, order.target, watch, stop)
         finish(order)
     except errors.OpenZimMcpError as error:
         return Outcome(order, error=error)

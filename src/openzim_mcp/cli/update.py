@@ -32,21 +32,21 @@ def run(terminal: Terminal, where: list[str], library: str | None, *, yes: bool,
     asked, nothing is replaced.
     """
     from openzim_mcp.catalog import search  # noqa: PLC0415
-    from openzim_mcp.catalog.client import Network  # noqa: PLC0415
+    from openzim_mcp.catalog.client import Client  # noqa: PLC0415
 
     archives = transfers.archives(where)
     if not archives:
         raise errors.ArchiveNotFound("There is no archive to update.", hint="Name the directory where archives are.")
-    with Network() as network:
-        catalogue = transfers.catalogue(terminal, network, library, anew=refresh)
-        found = search.updates(catalogue, search.held(archives))
+    with Client() as client:
+        catalogue = transfers.catalogue(terminal, client, library, anew=refresh)
+        found = search.find_updates(catalogue, search.describe_installed(archives))
         if not found:
             terminal.show({"updates": []}, f"Nothing newer for the {len(archives)} archives that are here.")
             return None
         if not _agreed(terminal, found, yes=yes):
             return Exit.NO
         orders = {transfers.Order(update.new, _target(update)): update for update in found}
-        outcomes = transfers.get(terminal, network, list(orders), lambda order: _retire(orders[order], order.target))
+        outcomes = transfers.get(terminal, client, list(orders), lambda order: _retire(orders[order], order.target))
     come = [Cell(f"{outcome.order.name} is here.", "good") for outcome in outcomes if outcome.done]
     payload = {"updates": [_payload(orders[outcome.order]) | outcome.payload() for outcome in outcomes]}
     if come or terminal.as_json:
@@ -57,7 +57,7 @@ def run(terminal: Terminal, where: list[str], library: str | None, *, yes: bool,
 def _agreed(terminal: Terminal, found: list[Update], *, yes: bool) -> bool:
     """Show what is newer, and return whether it is wanted."""
     rows = [
-        [update.new.base, update.old.date or "?", update.new.edition, transfers.shown(update.new.size)]
+        [update.new.base_name, update.old.date or "?", update.new.edition, transfers.shown(update.new.size)]
         for update in found
     ]
     table = Table(_HEADER, rows, frozenset({"size"}))
@@ -75,11 +75,11 @@ def _agreed(terminal: Terminal, found: list[Update], *, yes: bool) -> bool:
 
 
 def _payload(update: Update) -> dict[str, Any]:
-    return {"name": update.new.base, "here": update.old.date, "newer": update.new.edition, "size": update.new.size}
+    return {"name": update.new.base_name, "here": update.old.date, "newer": update.new.edition, "size": update.new.size}
 
 
 def _target(update: Update) -> str:
-    return os.path.join(os.path.dirname(update.old.file.path), str(update.name))
+    return os.path.join(os.path.dirname(update.old.file.path), str(update.file_name))
 
 
 def _retire(update: Update, target: str) -> None:
