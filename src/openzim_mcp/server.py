@@ -180,9 +180,10 @@ async def _running(
     """Have all that serving needs while the block runs."""
     library = _library(settings)
     async with Backend.running(settings, library, workers, buckets) as backend, anyio.create_task_group() as tasks:
-        subscriptions = Subscriptions()
+        is_watching = anyio.Event()
+        subscriptions = Subscriptions(is_watching=is_watching if settings.subscriptions_enabled else None)
         if settings.subscriptions_enabled:
-            tasks.start_soon(watch, backend, subscriptions.publish)
+            tasks.start_soon(watch, backend, subscriptions.publish, is_watching)
         yield backend, subscriptions
         tasks.cancel_scope.cancel()
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -52,6 +53,20 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def cpu_seconds(pid: int) -> float:
+    """The processor time that a process has used, which is the same on an idle and on a busy machine."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds."""
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
+        assert time.monotonic() < end, "the condition never held"
+        time.sleep(0.02)
 
 
 class StdioServer:
@@ -104,6 +119,10 @@ class StdioServer:
     @property
     def log(self) -> str:
         return b"".join(self._log).decode(errors="replace")
+
+    def wait_for_log(self, text: str) -> None:
+        """Wait for a text in the log, which may arrive later than a message that was sent after it."""
+        wait_until(lambda: text in self.log)
 
     @property
     def worker_pids(self) -> list[int]:

@@ -20,9 +20,13 @@ log = logging.getLogger(__name__)
 _CONFIRM_SECONDS = 0.5
 
 
-async def watch(backend: Backend, publish: Callable[[Changes], Awaitable[None]]) -> None:
-    """Scan at the configured interval; once more shortly after a change, to see whether it is stable."""
+async def watch(backend: Backend, publish: Callable[[Changes], Awaitable[None]], is_watching: anyio.Event) -> None:
+    """Scan at the configured interval; once more shortly after a change, to see whether it is stable.
+
+    `is_watching` is set after the first scan: changes from then on are published.
+    """
     detector = ChangeDetector(await backend.scan())
+    is_watching.set()
     while True:
         await anyio.sleep(backend.settings.watch_interval_seconds)
         await _publish_changes(detector, backend, publish)

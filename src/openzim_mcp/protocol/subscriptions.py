@@ -73,9 +73,13 @@ class _SessionWithTimeout:
 
 
 class Subscriptions:
-    """The subscriptions of all connections."""
+    """The subscriptions of all connections.
 
-    def __init__(self, *, send_timeout: float = _SEND_TIMEOUT_SECONDS) -> None:
+    A subscription is confirmed once `is_watching` is set, so that no change after the confirmation is missed.
+    """
+
+    def __init__(self, *, is_watching: anyio.Event | None = None, send_timeout: float = _SEND_TIMEOUT_SECONDS) -> None:
+        self._is_watching = is_watching
         self._send_timeout = send_timeout
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
@@ -114,6 +118,7 @@ class Subscriptions:
             connection.uris.add(params.uri)
             self._count([params.uri], 1)
         connection.is_dropped = False
+        await self._wait_for_watcher()
         return types.EmptyResult()
 
     async def unsubscribe(self, context: RequestContext, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
@@ -148,12 +153,17 @@ class Subscriptions:
         session = cast("ServerSession", _SessionWithTimeout(context.session, self._send_timeout))
         self._count(uris, 1)
         try:
+            await self._wait_for_watcher()
             return await self._streams(dataclasses.replace(context, session=session), params)
         except TimeoutError:
             self._log_dropped()
             raise MCPError(types.INTERNAL_ERROR, "Stream closed: the client did not read its messages.") from None
         finally:
             self._count(uris, -1)
+
+    async def _wait_for_watcher(self) -> None:
+        if self._is_watching is not None:
+            await self._is_watching.wait()
 
     async def _deliver(self, connection: _Connection, session: ServerSession) -> None:
         while True:
