@@ -22,7 +22,7 @@ def as_it_was() -> Any:
 
 
 def shown(kind: str, directory: Path, record: logging.LogRecord) -> str:
-    logs.set_up(Settings(allowed_directories=(directory,), logging=LoggingSettings(format=kind)))
+    logs.configure_logging(Settings(allowed_directories=(directory,), logging=LoggingSettings(format=kind)))
     return logging.getLogger().handlers[0].format(record)
 
 

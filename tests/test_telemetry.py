@@ -119,7 +119,7 @@ def test_without_the_packages_the_server_says_what_to_install_and_serves(town_zi
     )
 
     assert done.returncode == 0, done.stderr
-    assert "no exporter is installed: pip install 'openzim-mcp[telemetry]'" in done.stderr
+    assert "the exporter is not installed: pip install 'openzim-mcp[telemetry]'" in done.stderr
     assert not collector.taken
 
 

@@ -1,4 +1,4 @@
-"""The token bucket that bounds calls and restarts."""
+"""Token bucket, for rate limits of calls and restarts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class TokenBucket:
-    """Refills at `rate` tokens a second up to `capacity`."""
+    """Refilled at `rate` tokens per second, up to `capacity`."""
 
     rate: float
     capacity: float

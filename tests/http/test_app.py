@@ -53,7 +53,7 @@ def test_who_comes_to_the_wrong_place_is_sent_to_the_right_one(web: Web) -> None
     response = httpx2.get(web.root)
 
     assert response.status_code == 404
-    assert response.json()["error_description"] == "There is nothing here; MCP is at /mcp."
+    assert response.json()["error_description"] == "Not found; the MCP endpoint is /mcp."
 
 
 def test_prometheus_reads_calls_by_tool_and_outcome(web: Web) -> None:

@@ -38,7 +38,7 @@ def test_a_client_is_the_nearest_address_that_is_no_trusted_proxy(
     headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
     scope = {"type": "http", "client": (peer, 1) if peer else None, "headers": headers}
 
-    assert middleware.address_of(scope, PROXIES) == client
+    assert middleware.client_address(scope, PROXIES) == client
 
 
 def test_a_session_id_tells_which_replica_has_the_session(town_zim: Path) -> None:

@@ -141,7 +141,7 @@ async def test_without_the_store_each_process_counts_alone_until_it_is_back(
     own: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(redis_limits, "_REST_SECONDS", 0.3)
+    monkeypatch.setattr(redis_limits, "_RETRY_SECONDS", 0.3)
     async with purse(own.url) as here, purse(own.url) as there:
         assert await taken(here, "one", 10) == [True]
         assert await taken(there, "one", 1) == [False]
@@ -160,9 +160,9 @@ async def test_without_the_store_each_process_counts_alone_until_it_is_back(
         assert there.is_shared
 
     told = [record.getMessage() for record in caplog.records if record.name == redis_limits.__name__]
-    away = [line for line in told if "is away, each process counts alone" in line]
+    away = [line for line in told if "using per-process rate limits" in line]
     assert len(away) == 2, told
-    assert len([line for line in told if "is back" in line]) == 2
+    assert len([line for line in told if "available again" in line]) == 2
     assert PASSWORD not in caplog.text
 
 
@@ -186,7 +186,7 @@ async def test_a_store_that_hangs_delays_few_calls_and_none_for_long(own: Store)
 async def test_one_call_looks_for_a_store_that_hangs_and_the_others_do_not_wait(
     own: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_limits, "_REST_SECONDS", 0.6)
+    monkeypatch.setattr(redis_limits, "_RETRY_SECONDS", 0.6)
     async with purse(own.url) as here:
         own.hang()
         try:
@@ -249,5 +249,5 @@ async def test_a_server_starts_and_answers_without_its_store(own: Store, town_zi
             assert not visit.call("zim_query", query="Ravenport").get("isError")
         assert web.stop() == 0
 
-    assert web.log.count("the store of the rate limits is away") == 1
+    assert web.log.count("Redis unavailable") == 1
     assert PASSWORD not in web.log

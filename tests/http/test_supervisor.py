@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from openzim_mcp.http.supervisor import CANNOT_START, Processes
+from openzim_mcp.http.supervisor import CANNOT_START, Supervisor
 from support.archives import write_zim
 from support.event_stream import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening, settle, stream
 from support.http_server import Visit, Web, answer
@@ -168,7 +168,7 @@ def test_a_process_that_is_killed_is_replaced_and_no_later_call_is_lost(town_zim
         assert all("Ravenport" in told for told in answers)
         assert second in servers(web)
         assert first not in servers(web)
-        assert "a process ended with code -9; another takes its place" in web.log
+        assert "server process exited with code -9; restarting" in web.log
         assert number(web, "subscriptions") == 0
         assert number(web, "in_flight") == 0
         assert not any(map(is_alive, readers))
@@ -230,14 +230,14 @@ def test_processes_that_cannot_start_are_not_tried_for_ever(
 ) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
 
-    assert Processes(1, cannot_start, listener, grace_seconds=1).run() == CANNOT_START
+    assert Supervisor(1, cannot_start, listener, grace_seconds=1).run() == CANNOT_START
 
 
 def test_a_process_that_does_not_end_is_ended(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NEVER_ENDS", str(tmp_path / "started"))
-    processes = Processes(1, never_ends, listener, grace_seconds=0.2)
+    processes = Supervisor(1, never_ends, listener, grace_seconds=0.2)
 
     def end() -> None:
         while not (tmp_path / "started").exists():
@@ -246,7 +246,7 @@ def test_a_process_that_does_not_end_is_ended(
 
     threading.Thread(target=end).start()
     assert processes.run() == 0
-    assert not any(process.is_alive() for process in processes._running)
+    assert not any(process.is_alive() for process in processes._processes)
 
 
 def test_without_a_place_for_its_numbers_the_start_says_what_to_give(tmp_path: Path) -> None:
@@ -263,4 +263,4 @@ def test_without_a_place_for_its_numbers_the_start_says_what_to_give(tmp_path: P
     )
 
     assert done.returncode == 2, done.stderr
-    assert "name one in TMPDIR" in done.stderr
+    assert "set TMPDIR to one" in done.stderr

@@ -1,4 +1,4 @@
-"""Rate limits: what each operation costs, and the buckets that pay for it, which every client has of its own."""
+"""Rate limits: the cost of each operation, and the token buckets of each client that pay for it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ COSTS: dict[Operation, int] = {
     "get_related_articles": 2,
     "default": 1,
 }
-"""Tokens of one call, by operation; `get_zim_entries` is for each entry."""
-_CLIENTS = 10_000
+"""Tokens per call, by operation; for `get_zim_entries` per entry."""
+_MAX_CLIENTS = 10_000
 
 
 class BucketStore(Protocol):
-    """Pays for calls."""
+    """The token buckets of all clients."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes draw from it too."""
+        """Whether several processes take tokens from the same buckets."""
         ...
 
     async def take(self, client: str, operation: Operation, cost: int) -> float:
@@ -43,18 +43,18 @@ class BucketStore(Protocol):
         ...
 
 
-class _Buckets:
-    """The buckets of one client: one for all calls, and one more for each operation with a limit of its own."""
+class _ClientBuckets:
+    """The buckets of one client: one for all calls, and one for each operation with a limit of its own."""
 
     def __init__(self, settings: RateLimitSettings) -> None:
-        self._all = TokenBucket(settings.requests_per_second, settings.burst_size)
-        self._of = {
+        self._all_calls = TokenBucket(settings.requests_per_second, settings.burst_size)
+        self._by_operation = {
             operation: TokenBucket(limit.requests_per_second, limit.burst_size)
             for operation, limit in settings.per_operation_limits.items()
         }
 
     def take(self, operation: Operation, cost: int) -> float:
-        buckets = [self._all, *filter(None, [self._of.get(operation)])]
+        buckets = [self._all_calls, *filter(None, [self._by_operation.get(operation)])]
         wait = max(bucket.wait(cost) for bucket in buckets)
         for bucket in buckets if not wait else []:
             bucket.take(cost)
@@ -62,24 +62,24 @@ class _Buckets:
 
 
 class MemoryBuckets:
-    """Buckets in the memory of this process; those of clients that have not been seen for long are full, and go."""
+    """Token buckets in the memory of this process; the least recently used client's are dropped, as they are full."""
 
     is_shared = False
 
     def __init__(self, settings: RateLimitSettings) -> None:
         self._settings = settings
-        self._buckets: LRUCache[str, _Buckets] = LRUCache(_CLIENTS)
+        self._clients: LRUCache[str, _ClientBuckets] = LRUCache(_MAX_CLIENTS)
 
     async def take(self, client: str, operation: Operation, cost: int) -> float:
         """Take the cost of an operation and return 0, or take nothing and return the seconds to wait."""
-        buckets = self._buckets.get(client)
+        buckets = self._clients.get(client)
         if buckets is None:
-            buckets = self._buckets[client] = _Buckets(self._settings)
+            buckets = self._clients[client] = _ClientBuckets(self._settings)
         return buckets.take(operation, cost)
 
 
 class RateLimiter:
-    """Charges clients for what they ask."""
+    """Charges clients for their calls."""
 
     def __init__(self, settings: RateLimitSettings, buckets: BucketStore | None = None) -> None:
         self._enabled = settings.enabled
@@ -87,15 +87,15 @@ class RateLimiter:
 
     @property
     def is_shared(self) -> bool:
-        """Whether clients are charged by several processes together."""
+        """Whether the limits are shared with other processes."""
         return self._buckets.is_shared
 
     async def charge(self, client: str, operation: Operation, times: int = 1) -> None:
-        """Take the cost of an operation, or raise an error that says when to come back."""
+        """Take the cost of an operation, or raise an error that says when to retry."""
         wait = await self._buckets.take(client, operation, COSTS[operation] * times) if self._enabled else 0
         if wait:
             raise OpenZimMcpRateLimitError(
-                f"Too many calls: {operation} would exceed the rate limit.",
-                hint="Wait retry_after seconds, then ask again; ask for more in one call.",
+                f"Rate limit exceeded ({operation}).",
+                hint="Wait retry_after seconds, then try again; request more in one call.",
                 retry_after=math.ceil(wait * 100) / 100,
             )

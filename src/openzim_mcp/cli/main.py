@@ -83,7 +83,7 @@ def _settings(arguments: Sequence[str]) -> Settings:
 def serve(arguments: Sequence[str]) -> int:
     """Serve archives until the client leaves or a signal comes."""
     settings = _settings(arguments)
-    logs.set_up(settings)
+    logs.configure_logging(settings)
     # Importing the SDK makes half a million objects that stay; not looking at them for garbage saves a tenth of it.
     gc.disable()
     from openzim_mcp import server  # noqa: PLC0415

@@ -1,1 +1,1 @@
-"""Serving many clients over HTTP: who may come in, how much each may ask for, and who is told what happens."""
+"""MCP over HTTP for many clients: authentication, limits per client, metrics."""

@@ -1,12 +1,14 @@
-"""The HTTP application: its routes, and what a request passes on its way to them.
+"""The HTTP application: its routes, and the middleware that a request passes.
 
-Hall        names the request, notes its client, counts it; headers that every response has
-Cors        lets the pages that may ask read the answers
-Doors       Host and Origin
-routes      /healthz /readyz                            open
-            /.well-known/oauth-protected-resource/…     open, where there is an identity provider
-            /metrics                                    Entrance
-            /mcp                                        Entrance → Bounds → Replica → the SDK
+RequestContextMiddleware   request id, client, metrics, response headers
+OriginCorsMiddleware       CORS
+HostOriginMiddleware       Host and Origin
+routes
+  /healthz /readyz                            public
+  /.well-known/oauth-protected-resource/…     public, if an identity provider is set
+  /metrics                                    BearerAuthMiddleware
+  /mcp                                        BearerAuthMiddleware → ConcurrencyMiddleware → SessionPrefixMiddleware
+                                              → the SDK's session manager
 """
 
 from __future__ import annotations
@@ -21,16 +23,17 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from openzim_mcp.http import concurrency, middleware
-from openzim_mcp.http.auth import Entrance, Keyring
-from openzim_mcp.http.errors import Refusal
+from openzim_mcp.http import concurrency
+from openzim_mcp.http.auth import BearerAuthMiddleware, TokenFile
+from openzim_mcp.http.errors import ErrorResponse
 from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
-from openzim_mcp.http.oauth import Issuer
-from openzim_mcp.http.security import Cors, Doors
+from openzim_mcp.http.middleware import RequestContextMiddleware, SessionPrefixMiddleware, parse_networks
+from openzim_mcp.http.oauth import JwtVerifier
+from openzim_mcp.http.security import HostOriginMiddleware, OriginCorsMiddleware
 from openzim_mcp.protocol.access_log import AccessLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from mcp.server import Server
     from starlette.requests import Request
@@ -38,45 +41,46 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import Backend
     from openzim_mcp.config import Settings
-    from openzim_mcp.http.auth import Verifier
+    from openzim_mcp.http.auth import TokenVerifier
     from openzim_mcp.protocol.subscriptions import Subscriptions
 
 PATH = "/mcp"
-_READY_SECONDS = 2.0
+_READY_TIMEOUT_SECONDS = 2.0
 
 
 class Application:
-    """The whole of it: an ASGI application, and what has to run while it serves."""
+    """The ASGI application, and the session manager that has to run while it serves."""
 
     def __init__(self, server: Server[Any], backend: Backend, subscriptions: Subscriptions) -> None:
         settings = backend.settings
         self.shutdown = concurrency.Shutdown(subscriptions.close)
-        self.proxies = middleware.networks(settings.trusted_proxies)
+        self.proxies = parse_networks(settings.trusted_proxies)
         self.sessions = StreamableHTTPSessionManager(
             server,
             stateless=not settings.has_sessions,
             session_idle_timeout=concurrency.SESSION_IDLE_SECONDS,
-            max_request_body_size=concurrency.BODY_BYTES,
-            max_sessions=concurrency.SESSIONS,
+            max_request_body_size=concurrency.MAX_BODY_BYTES,
+            max_sessions=concurrency.MAX_SESSIONS,
         )
-        handle: ASGIApp = self.sessions.handle_request if settings.has_sessions else _Streamless(self.sessions)
-        served = _afresh(handle)
-        bounded = concurrency.Bounds(
-            middleware.Replica(served, settings.replica) if settings.replica else served, self.shutdown
-        )
-        metrics = _metrics(backend, subscriptions, bounded)
+        limited = concurrency.ConcurrencyMiddleware(_session_endpoint(settings, self.sessions), self.shutdown)
+        metrics = _make_metrics(backend, subscriptions, limited)
         server.middleware.append(AccessLog(metrics))
         app = Starlette(
-            routes=_routes(settings, bounded, metrics, backend), exception_handlers={404: _nothing_here, 500: _failed}
+            routes=_routes(settings, limited, metrics, backend), exception_handlers={404: _not_found, 500: _failed}
         )
         app.router.redirect_slashes = False
         hosts = {settings.host, *settings.allowed_hosts}
-        doors = Doors(app, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
-        self.asgi = middleware.Hall(Cors(doors), self.proxies, metrics)
+        checked = HostOriginMiddleware(app, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
+        self.asgi = RequestContextMiddleware(OriginCorsMiddleware(checked), self.proxies, metrics)
 
 
-def _afresh(app: ASGIApp) -> ASGIApp:
-    """Let every stream begin afresh: nothing is kept that one could go on from."""
+def _session_endpoint(settings: Settings, sessions: StreamableHTTPSessionManager) -> ASGIApp:
+    app = _without_resume(sessions.handle_request if settings.has_sessions else _post_only(sessions.handle_request))
+    return SessionPrefixMiddleware(app, settings.replica) if settings.replica else app
+
+
+def _without_resume(app: ASGIApp) -> ASGIApp:
+    """Ignore Last-Event-ID: no events are stored, so a stream cannot be resumed."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]
@@ -85,44 +89,59 @@ def _afresh(app: ASGIApp) -> ASGIApp:
     return serve
 
 
-def _metrics(backend: Backend, subscriptions: Subscriptions, bounded: concurrency.Bounds) -> Metrics:
+def _post_only(app: ASGIApp) -> ASGIApp:
+    """Refuse GET and DELETE: without sessions, no event would ever be sent on a GET stream."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            await app(scope, receive, send)
+        else:
+            error = ErrorResponse(405, "This server has no sessions; use POST.", headers={"Allow": "POST"})
+            await error(scope, receive, send)
+
+    return serve
+
+
+def _make_metrics(
+    backend: Backend, subscriptions: Subscriptions, limited: concurrency.ConcurrencyMiddleware
+) -> Metrics:
     return Metrics(
-        in_flight=("Requests under way.", lambda: bounded.in_flight),
-        sessions=("Connections of the handshake revisions.", lambda: subscriptions.connection_count),
-        subscriptions=("Addresses that clients wait for.", lambda: subscriptions.subscription_count),
-        limits_shared=("Processes that share their rate limits with others now.", lambda: backend.limiter.is_shared),
+        in_flight=("Requests in progress.", lambda: limited.in_flight),
+        sessions=("Sessions of clients that sent initialize.", lambda: subscriptions.connection_count),
+        subscriptions=("Resources that clients are subscribed to.", lambda: subscriptions.subscription_count),
+        limits_shared=("Processes whose rate limits are shared through Redis.", lambda: backend.limiter.is_shared),
     )
 
 
 def _routes(settings: Settings, mcp: ASGIApp, metrics: Metrics, backend: Backend) -> list[Route]:
-    guard = _guard(settings)
-    guarded = guard(mcp)
+    require_token = _token_check(settings)
+    protected = require_token(mcp)
     return [
-        Route(PATH, guarded),
-        Route(f"{PATH}/", guarded),
-        Route("/healthz", _alive, methods=["GET"]),
-        Route("/readyz", _Ready(backend), methods=["GET"]),
-        Route("/metrics", guard(_Numbers(metrics)), methods=["GET"]),
-        *_metadata(settings),
+        Route(PATH, protected),
+        Route(f"{PATH}/", protected),
+        Route("/healthz", _healthy, methods=["GET"]),
+        Route("/readyz", _readiness_endpoint(backend), methods=["GET"]),
+        Route("/metrics", require_token(_MetricsEndpoint(metrics)), methods=["GET"]),
+        *_metadata_routes(settings),
     ]
 
 
-def _guard(settings: Settings) -> Callable[[ASGIApp], ASGIApp]:
-    """Return what puts an entrance before an application, if clients have to show a token."""
-    verifiers: list[Verifier] = []
+def _token_check(settings: Settings) -> Callable[[ASGIApp], ASGIApp]:
+    """Return a function that puts authentication in front of an application, if a token is required."""
+    verifiers: list[TokenVerifier] = []
     if settings.tokens or settings.auth_token_file:
-        verifiers.append(Keyring(settings.tokens, settings.auth_token_file))
-    metadata = None
+        verifiers.append(TokenFile(settings.tokens, settings.auth_token_file))
+    metadata_url = None
     if settings.oauth.issuer:
-        verifiers.append(Issuer(settings.oauth))
-        metadata = str(build_resource_metadata_url(AnyHttpUrl(str(settings.oauth.resource))))
+        verifiers.append(JwtVerifier(settings.oauth))
+        metadata_url = str(build_resource_metadata_url(AnyHttpUrl(str(settings.oauth.resource))))
     if not verifiers:
         return lambda app: app
-    return lambda app: Entrance(app, verifiers, scopes=settings.oauth.scopes, metadata=metadata)
+    return lambda app: BearerAuthMiddleware(app, verifiers, scopes=settings.oauth.scopes, metadata_url=metadata_url)
 
 
-def _metadata(settings: Settings) -> list[Route]:
-    """Return the routes that tell clients which identity provider to ask (RFC 9728)."""
+def _metadata_routes(settings: Settings) -> list[Route]:
+    """Return the routes that tell clients which identity provider to use (RFC 9728)."""
     if not settings.oauth.issuer:
         return []
     return create_protected_resource_routes(
@@ -133,51 +152,32 @@ def _metadata(settings: Settings) -> list[Route]:
     )
 
 
-async def _alive(_request: Request) -> Response:
-    return PlainTextResponse("ok\n")
+def _readiness_endpoint(backend: Backend) -> Callable[[Request], Awaitable[Response]]:
+    async def ready(_request: Request) -> Response:
+        with anyio.move_on_after(_READY_TIMEOUT_SECONDS):
+            await backend.scan()
+            return PlainTextResponse("ok\n")
+        return ErrorResponse(503, "The directories of the archives do not respond.", retry_after=_READY_TIMEOUT_SECONDS)
+
+    return ready
 
 
-class _Streamless:
-    """Refuses the stream of the handshake revisions: without a session nothing would ever come on it."""
-
-    def __init__(self, sessions: StreamableHTTPSessionManager) -> None:
-        self._sessions = sessions
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "POST":
-            await self._sessions.handle_request(scope, receive, send)
-        else:
-            refusal = Refusal(405, "There are no sessions here, so there is only POST.", headers={"Allow": "POST"})
-            await refusal(scope, receive, send)
-
-
-class _Ready:
-    """Says whether the directories of the archives answer."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response: Response = Refusal(503, "The directories of the archives do not answer.", retry_after=_READY_SECONDS)
-        with anyio.move_on_after(_READY_SECONDS):
-            await self._backend.scan()
-            response = PlainTextResponse("ok\n")
-        await response(scope, receive, send)
-
-
-class _Numbers:
-    """Shows the metrics."""
-
+class _MetricsEndpoint:
+    # A class, because Starlette takes a function for a handler of requests, not for an ASGI application.
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await Response(self._metrics.text(), media_type=CONTENT_TYPE)(scope, receive, send)
+        await Response(self._metrics.render(), media_type=CONTENT_TYPE)(scope, receive, send)
 
 
-async def _nothing_here(_request: Request, _error: Exception) -> Response:
-    return Refusal(404, f"There is nothing here; MCP is at {PATH}.")
+async def _healthy(_request: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+async def _not_found(_request: Request, _error: Exception) -> Response:
+    return ErrorResponse(404, f"Not found; the MCP endpoint is {PATH}.")
 
 
 async def _failed(_request: Request, _error: Exception) -> Response:
-    return Refusal(500, "The server failed; its log has the details.")
+    return ErrorResponse(500, "Internal error; the server's log has the details.")

@@ -1,10 +1,11 @@
-"""How much one client may have under way, and for how long it may let the server wait: nobody is served less for it."""
+"""Limits per client: concurrent requests, sessions, and the time to send a body. Streams end on shutdown."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections import Counter
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import anyio
@@ -12,7 +13,7 @@ from cachetools import TTLCache
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from openzim_mcp.app.caller import get_caller
-from openzim_mcp.http.errors import Refusal
+from openzim_mcp.http.errors import ErrorResponse
 from openzim_mcp.http.middleware import SESSION_ID
 
 if TYPE_CHECKING:
@@ -20,156 +21,156 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-IN_FLIGHT = 1024
-IN_FLIGHT_EACH = 64
-SESSIONS = 1000
-SESSIONS_EACH = 100
+MAX_REQUESTS = 1024
+MAX_REQUESTS_PER_CLIENT = 64
+MAX_SESSIONS = 1000
+MAX_SESSIONS_PER_CLIENT = 100
 SESSION_IDLE_SECONDS = 1800
-BODY_BYTES = 1024 * 1024
-_BODY_SECONDS = 15.0
-_SESSIONS_REMEMBERED = 10 * SESSIONS
+MAX_BODY_BYTES = 1024 * 1024
+_BODY_TIMEOUT_SECONDS = 15.0
+_MAX_SESSION_OWNERS = 10 * MAX_SESSIONS
 
 
-class _TooSlow(Exception):
-    """A client lets the server wait."""
+class _BodyTimeout(Exception):
+    """The body of a request did not arrive in time."""
 
 
-class _Gone(Exception):
-    """A client has left before its request was there."""
+class _ClientDisconnected(Exception):
+    """The client disconnected before its request was complete."""
 
 
-class Bounds:
-    """Counts what each client has under way, and refuses what is too much of it."""
+class ConcurrencyMiddleware:
+    """Count the requests and sessions of each client, and refuse those above the limits."""
 
-    def __init__(self, app: ASGIApp, closing: Shutdown, *, body_seconds: float = _BODY_SECONDS) -> None:
+    def __init__(self, app: ASGIApp, shutdown: Shutdown, *, body_timeout: float = _BODY_TIMEOUT_SECONDS) -> None:
         self._app = app
-        self._closing = closing
-        self._body_seconds = body_seconds
-        self._busy: Counter[str] = Counter()
-        self._owners: TTLCache[bytes, str] = TTLCache(_SESSIONS_REMEMBERED, SESSION_IDLE_SECONDS)
+        self._shutdown = shutdown
+        self._body_timeout = body_timeout
+        self._requests: Counter[str] = Counter()
+        self._session_owners: TTLCache[bytes, str] = TTLCache(_MAX_SESSION_OWNERS, SESSION_IDLE_SECONDS)
 
     @property
     def in_flight(self) -> int:
-        """How many requests are being served."""
-        return self._busy.total()
+        """The number of requests in progress."""
+        return self._requests.total()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, if its client has not too many under way already."""
-        visitor = get_caller(scope).client
-        if refusal := self._refusal(scope, visitor):
-            await refusal(scope, receive, send)
+        """Serve a request, unless its client has too many in progress."""
+        client = get_caller(scope).client
+        if error := self._check_limits(scope, client):
+            await error(scope, receive, send)
             return
-        self._busy[visitor] += 1
+        self._requests[client] += 1
         try:
-            await self._serve(scope, receive, send, visitor)
+            await self._serve(scope, receive, send, client)
         finally:
-            self._busy[visitor] -= 1
-            if not self._busy[visitor]:
-                del self._busy[visitor]
+            self._requests[client] -= 1
+            if not self._requests[client]:
+                del self._requests[client]
 
-    def _refusal(self, scope: Scope, visitor: str) -> Refusal | None:
-        if self.in_flight >= IN_FLIGHT:
-            return Refusal(503, "The server is busy.", retry_after=1)
-        if self._busy[visitor] >= IN_FLIGHT_EACH:
-            return Refusal(429, f"A client may have {IN_FLIGHT_EACH} requests under way.", retry_after=1)
-        session = _header(scope["headers"], SESSION_ID)
-        if session is not None and session in self._owners:
-            self._owners[session] = self._owners[session]  # which keeps it from expiring
-        has_many = session is None and _may_open_session(scope) and self._sessions_of(visitor) >= SESSIONS_EACH
-        if has_many:
-            return Refusal(429, f"A client may have {SESSIONS_EACH} sessions; end one (DELETE).", retry_after=60)
+    def _check_limits(self, scope: Scope, client: str) -> ErrorResponse | None:
+        if self.in_flight >= MAX_REQUESTS:
+            return ErrorResponse(503, "The server is busy.", retry_after=1)
+        if self._requests[client] >= MAX_REQUESTS_PER_CLIENT:
+            description = f"A client may have up to {MAX_REQUESTS_PER_CLIENT} requests in progress."
+            return ErrorResponse(429, description, retry_after=1)
+        session = _get_header(scope["headers"], SESSION_ID)
+        if session is not None and session in self._session_owners:
+            self._session_owners[session] = self._session_owners[session]  # restarts its time to live
+        if session is None and _may_open_session(scope) and self._count_sessions(client) >= MAX_SESSIONS_PER_CLIENT:
+            description = f"A client may have up to {MAX_SESSIONS_PER_CLIENT} sessions; end one (DELETE)."
+            return ErrorResponse(429, description, retry_after=60)
         return None
 
-    def _sessions_of(self, visitor: str) -> int:
-        return sum(owner == visitor for owner in self._owners.values())
+    def _count_sessions(self, client: str) -> int:
+        return sum(owner == client for owner in self._session_owners.values())
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, visitor: str) -> None:
-        arriving = _Arriving(receive, self._body_seconds)
-        is_under_way = False
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, client: str) -> None:
+        body = TimedBody(receive, self._body_timeout)
+        is_response_open = False
 
-        async def told(message: Message) -> None:
-            nonlocal is_under_way
-            is_under_way = message["type"] == "http.response.start" or message.get("more_body", False)
+        async def send_response(message: Message) -> None:
+            nonlocal is_response_open
+            is_response_open = message["type"] == "http.response.start" or message.get("more_body", False)
             if message["type"] == "http.response.start":
-                self._note_session(scope, message, visitor)
-                if not arriving.is_complete:
-                    # What follows on this connection is the rest of the request.
+                self._record_session(scope, message, client)
+                if not body.is_complete:
+                    # The next bytes on this connection are the rest of the request.
                     message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
             await send(message)
 
         try:
-            with self._closing.stream(is_idle=scope["method"] == "GET"):
-                await self._app(scope, arriving.receive, told)
-            if is_under_way:
-                # Streams notice a signal by themselves, and stop in the middle.
+            with self._shutdown.stream(is_idle=scope["method"] == "GET"):
+                await self._app(scope, body.receive, send_response)
+            if is_response_open:
+                # On shutdown the SDK's streams stop without their last message.
                 await send({"type": "http.response.body", "body": b""})
-        except _TooSlow:
-            await Refusal(408, "The request did not arrive in time.")(scope, receive, send)
-        except _Gone:
+        except _BodyTimeout:
+            await ErrorResponse(408, "The request did not arrive in time.")(scope, receive, send)
+        except _ClientDisconnected:
             pass
 
-    def _note_session(self, scope: Scope, message: Message, visitor: str) -> None:
-        """Keep count of who has which sessions: the answer to the first request names a new one."""
-        asked = _header(scope["headers"], SESSION_ID)
-        named = _header(message["headers"], SESSION_ID)
-        if asked is None and named is not None:
-            self._owners[named] = visitor
-        if asked is not None and (scope["method"] == "DELETE" or message["status"] == 404):  # noqa: PLR2004
-            self._owners.pop(asked, None)
+    def _record_session(self, scope: Scope, response: Message, client: str) -> None:
+        requested = _get_header(scope["headers"], SESSION_ID)
+        created = _get_header(response["headers"], SESSION_ID)
+        if requested is None and created is not None:
+            self._session_owners[created] = client
+        if requested is not None and (scope["method"] == "DELETE" or response["status"] == HTTPStatus.NOT_FOUND):
+            self._session_owners.pop(requested, None)
 
 
-class _Arriving:
-    """A request that has to arrive in time."""
+class TimedBody:
+    """A request body that has to arrive in time."""
 
-    def __init__(self, receive: Receive, seconds: float) -> None:
+    def __init__(self, receive: Receive, timeout: float) -> None:
         self._receive = receive
-        self._deadline = time.monotonic() + seconds
+        self._deadline = time.monotonic() + timeout
         self.is_complete = False
 
     async def receive(self) -> Message:
-        """Return the next part of the request; what comes after it may take for ever."""
+        """Return the next message; after the body, wait without a limit."""
         if self.is_complete:
             return await self._receive()
         with anyio.move_on_after(max(0.0, self._deadline - time.monotonic())):
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise _Gone
+                raise _ClientDisconnected
             self.is_complete = not message.get("more_body", False)
             return message
-        raise _TooSlow
+        raise _BodyTimeout
 
 
 def _may_open_session(scope: Scope) -> bool:
-    """Say whether a request can be the first one of a session, which there are in the handshake revisions."""
-    version = _header(scope["headers"], b"mcp-protocol-version")
+    """Whether a request without a session id can be an `initialize`, by its protocol version."""
+    version = _get_header(scope["headers"], b"mcp-protocol-version")
     return version is None or version.decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
 
 
-def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    return next((value for given, value in headers if given.lower() == name), None)
+def _get_header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    return next((value for key, value in headers if key.lower() == name), None)
 
 
 class Shutdown:
-    """Knows the streams that wait for something to happen, and ends them when the server does."""
+    """Ends the streams that only wait for events; calls in progress are completed."""
 
-    def __init__(self, *also: Callable[[], None]) -> None:
-        self._also = also
-        self._idle: set[anyio.CancelScope] = set()
+    def __init__(self, *callbacks: Callable[[], None]) -> None:
+        self._callbacks = callbacks
+        self._idle_streams: set[anyio.CancelScope] = set()
 
     def begin(self) -> None:
-        """End what only waits."""
-        for end in self._also:
-            end()
-        for scope in list(self._idle):
+        """End all idle streams."""
+        for callback in self._callbacks:
+            callback()
+        for scope in list(self._idle_streams):
             scope.cancel()
 
     @contextlib.contextmanager
     def stream(self, *, is_idle: bool) -> Iterator[None]:
-        """Serve a request, which is ended at the end if it is an idle one."""
+        """Serve a request in this block; on shutdown the block is cancelled if the request is an idle stream."""
         with anyio.CancelScope() as scope:
             if is_idle:
-                self._idle.add(scope)
+                self._idle_streams.add(scope)
             try:
                 yield
             finally:
-                self._idle.discard(scope)
+                self._idle_streams.discard(scope)

@@ -1,9 +1,8 @@
-"""Connections: how many there may be, how long one may take to ask for something, and to take what it asked for."""
+"""Connections: their number, the time to send a request, and the time to read a response."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import socket
 import struct
@@ -11,148 +10,148 @@ from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from openzim_mcp.http import middleware
+from openzim_mcp.http.middleware import is_trusted_proxy
 
 if TYPE_CHECKING:
     import asyncio
 
     from openzim_mcp.http.concurrency import Shutdown
 
-log = logging.getLogger(__name__)
+MAX_CONNECTIONS = 2000
+MAX_CONNECTIONS_PER_CLIENT = 256
+HEADER_TIMEOUT_SECONDS = 10.0
+WRITE_TIMEOUT_SECONDS, MIN_WRITE_BYTES = 20.0, 16 * 1024
+"""A client has to read at least so many bytes in so many seconds."""
+_RESERVED_FILES = 128
+_LINGER_ZERO_SECONDS = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 
-CONNECTIONS = 2000
-CONNECTIONS_EACH = 256
-HEADER_SECONDS = 10.0
-TAKE_SECONDS, TAKE_BYTES = 20.0, 16 * 1024
-_OWN_FILES = 128
-_AT_ONCE = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 
+class TimeoutH11Protocol(H11Protocol):
+    """HTTP/1.1 that closes connections which are too many or too slow."""
 
-class ImpatientProtocol(H11Protocol):
-    """HTTP/1.1 that closes connections which are too many, or which let the server wait."""
-
-    _waits: asyncio.TimerHandle | None = None
-    _looks: asyncio.TimerHandle | None = None
+    _header_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
     _is_refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Admit a connection, or close it at once."""
+        """Accept a connection, or close it at once if there are too many."""
         super().connection_made(transport)
-        # A response is written in parts: none of them waits until the client has confirmed the one before.
+        # A response is written in parts; without this, a part waits until the client has confirmed the previous one.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport.set_write_buffer_limits(0)
-        self._is_refused = self._is_too_many()
+        self._is_refused = self._is_limit_reached()
         if self._is_refused:
-            self._cut_off()
+            self._reset()
         else:
-            self._hurry()
+            self._start_header_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Take what arrived; a request that has begun has to be there soon, one that is there need not hurry."""
+        """Handle incoming bytes; the header timer runs from the first byte of a request to the end of its headers."""
         if self._is_refused:
             return
-        before = self.cycle
+        previous = self.cycle
         super().data_received(data)
-        if self.cycle is not before:
-            self._relax()
-        elif self._waits is None and (before is None or before.response_complete):
-            self._hurry()
+        if self.cycle is not previous:
+            self._cancel_header_timer()
+        elif self._header_timer is None and (previous is None or previous.response_complete):
+            self._start_header_timer()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; if it was to be the rest of a request, that one has no answer of its own any more."""
-        begun = self.cycle if self.cycle is not None and self.cycle.more_body else None
-        if begun is not None:
-            begun.disconnected = True
-            begun.message_event.set()
-        if begun is None or not begun.response_started:
+        """Refuse invalid HTTP; if it is in the body of a request, end that request too."""
+        unfinished = self.cycle if self.cycle is not None and self.cycle.more_body else None
+        if unfinished is not None:
+            unfinished.disconnected = True
+            unfinished.message_event.set()
+        if unfinished is None or not unfinished.response_started:
             super().send_400_response(msg)
         else:
             self.transport.close()
 
     def pause_writing(self) -> None:
-        """Wait for a client to take what it was sent, as long as it takes some of it."""
+        """Wait for the client to read, as long as it reads fast enough."""
         super().pause_writing()
-        self._look_later()
+        self._start_write_timer()
 
     def resume_writing(self) -> None:
-        """Go on: the client has taken all."""
+        """Continue: the client has read everything."""
         super().resume_writing()
-        self._look_no_more()
+        self._cancel_write_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget a connection."""
-        self._relax()
-        self._look_no_more()
+        """Cancel the timers of a closed connection."""
+        self._cancel_header_timer()
+        self._cancel_write_timer()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """End this connection, as soon as it is idle."""
-        closing: Shutdown | None = self.app_state.get("shutdown")
-        if closing:
-            closing.begin()
+        """Close this connection as soon as it is idle."""
+        shutdown: Shutdown | None = self.app_state.get("shutdown")
+        if shutdown:
+            shutdown.begin()
         super().shutdown()
 
-    def _is_too_many(self) -> bool:
-        """Say whether there are enough connections without this one; those of a proxy are of many clients."""
-        others = cast("set[H11Protocol]", self.connections)
+    def _is_limit_reached(self) -> bool:
+        connections = cast("set[H11Protocol]", self.connections)
         address = self.client[0] if self.client else ""
-        of_each = sum(other.client is not None and other.client[0] == address for other in others)
-        is_greedy = of_each > CONNECTIONS_EACH and not middleware.is_proxy(address, self.app_state.get("proxies", ()))
-        return len(others) > room() or is_greedy
+        of_client = sum(peer.client is not None and peer.client[0] == address for peer in connections)
+        # A proxy's connections are those of many clients.
+        is_proxy = is_trusted_proxy(address, self.app_state.get("proxies", ()))
+        return len(connections) > max_connections() or (of_client > MAX_CONNECTIONS_PER_CLIENT and not is_proxy)
 
     def _should_upgrade(self) -> bool:
-        """Speak nothing but HTTP/1.1, whatever a client proposes."""
+        """Refuse every upgrade: this server speaks HTTP/1.1 only."""
         return False
 
-    def _cut_off(self) -> None:
-        """Close at once: the system need not keep for the client what it has not taken."""
-        own = self.transport.get_extra_info("socket")
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    def _reset(self) -> None:
+        """Close at once, so that the system does not keep unread data for the client."""
+        connection = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_ZERO_SECONDS)
         self.transport.abort()
 
-    def _hurry(self) -> None:
-        self._waits = self.loop.call_later(HEADER_SECONDS, self._cut_off)
+    def _start_header_timer(self) -> None:
+        self._header_timer = self.loop.call_later(HEADER_TIMEOUT_SECONDS, self._reset)
 
-    def _relax(self) -> None:
-        if self._waits is not None:
-            self._waits.cancel()
-            self._waits = None
+    def _cancel_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
 
-    def _look_later(self) -> None:
-        self._looks = self.loop.call_later(TAKE_SECONDS, self._look, self.transport.get_write_buffer_size())
+    def _start_write_timer(self) -> None:
+        unread = self.transport.get_write_buffer_size()
+        self._write_timer = self.loop.call_later(WRITE_TIMEOUT_SECONDS, self._check_write_progress, unread)
 
-    def _look(self, before: int) -> None:
-        if before - self.transport.get_write_buffer_size() < TAKE_BYTES:
-            self._cut_off()
+    def _check_write_progress(self, previously_unread: int) -> None:
+        if previously_unread - self.transport.get_write_buffer_size() < MIN_WRITE_BYTES:
+            self._reset()
         else:
-            self._look_later()
+            self._start_write_timer()
 
-    def _look_no_more(self) -> None:
-        if self._looks is not None:
-            self._looks.cancel()
-            self._looks = None
-
-
-def room() -> int:
-    """Return how many connections there may be: as many as the system lets this process have files, less its own."""
-    return min(CONNECTIONS, max(_OWN_FILES, _files() - _OWN_FILES))
+    def _cancel_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
 
-def make_room() -> None:
-    """Ask the system for as many open files as it allows."""
+def max_connections() -> int:
+    """Return the connection limit: what the limit of open files allows, minus the files that the server needs."""
+    return min(MAX_CONNECTIONS, max(_RESERVED_FILES, _file_limit() - _RESERVED_FILES))
+
+
+def raise_file_limit() -> None:
+    """Raise the limit of open files as far as the system allows."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415  not on every system
 
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        wanted = CONNECTIONS + 2 * _OWN_FILES if hard == resource.RLIM_INFINITY else hard
-        soft = max(resource.getrlimit(resource.RLIMIT_NOFILE)[0], min(wanted, CONNECTIONS + 2 * _OWN_FILES))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        needed = MAX_CONNECTIONS + 2 * _RESERVED_FILES
+        allowed = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
 
 
-def _files() -> int:
+def _file_limit() -> int:
     with contextlib.suppress(ImportError):
         import resource  # noqa: PLC0415
 
         soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        return soft if soft != resource.RLIM_INFINITY else CONNECTIONS + _OWN_FILES
-    return CONNECTIONS + _OWN_FILES
+        return soft if soft != resource.RLIM_INFINITY else MAX_CONNECTIONS + _RESERVED_FILES
+    return MAX_CONNECTIONS + _RESERVED_FILES

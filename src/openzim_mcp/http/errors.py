@@ -1,10 +1,10 @@
-"""Refusals that HTTP clients and people understand: a status, a sentence, and when to come back."""
+"""HTTP error responses: a status, an error code, a sentence, and when to retry."""
 
 from __future__ import annotations
 
 from starlette.responses import JSONResponse
 
-_WORDS = {
+_ERROR_CODES = {
     400: "bad_request",
     401: "invalid_token",
     403: "forbidden",
@@ -20,16 +20,16 @@ _WORDS = {
 }
 
 
-class Refusal(JSONResponse):
-    """A response that says in one sentence why a request is not served, and what would help."""
+class ErrorResponse(JSONResponse):
+    """A JSON response that says in one sentence why a request is refused, and what would help."""
 
     def __init__(
-        self, status: int, sentence: str, *, retry_after: float | None = None, headers: dict[str, str] | None = None
+        self, status: int, description: str, *, retry_after: float | None = None, headers: dict[str, str] | None = None
     ) -> None:
-        told = dict(headers or {})
+        response_headers = dict(headers or {})
         if retry_after is not None:
-            told["Retry-After"] = str(max(1, round(retry_after)))
+            response_headers["Retry-After"] = str(max(1, round(retry_after)))
         if status in {400, 408, 413, 431}:
-            # What follows on this connection may be the rest of the request that was refused.
-            told["Connection"] = "close"
-        super().__init__({"error": _WORDS[status], "error_description": sentence}, status, told)
+            # The next bytes on this connection may be the rest of the refused request.
+            response_headers["Connection"] = "close"
+        super().__init__({"error": _ERROR_CODES[status], "error_description": description}, status, response_headers)

@@ -1,4 +1,4 @@
-"""What every request passes: its name and client, and session ids that name a replica."""
+"""Middleware for every request: request id, client address, response headers; and session ids with a prefix."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 SESSION_ID = b"mcp-session-id"
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-_UNKNOWN = "unknown"
-_HOME_BITS = 64
-"""An IPv6 household has this many bits of addresses at its will: they count as one."""
+_RESPONSE_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+}
+_UNKNOWN_ADDRESS = "unknown"
+# A household gets at least a /64 network, so its addresses count as one client.
+_IPV6_CLIENT_BITS = 64
 
 
-class Hall:
-    """Where every request comes in: it gets a name, its client is noted, its response counted."""
+class RequestContextMiddleware:
+    """Assign a request id, record the client and count the response."""
 
     def __init__(self, app: ASGIApp, proxies: Sequence[Network], metrics: Metrics) -> None:
         self._app = app
@@ -37,79 +41,85 @@ class Hall:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        name = secrets.token_hex(6)
-        set_caller(scope, Caller(address_of(scope, self._proxies), name))
+        request_id = secrets.token_hex(6)
+        set_caller(scope, Caller(client_address(scope, self._proxies), request_id))
 
-        async def told(message: Message) -> None:
+        async def send_response(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for header, value in {**_HEADERS, "X-Request-Id": name}.items():
-                    headers.setdefault(header, value)
-                self._metrics.respond(message["status"])
-                self._metrics.publish()
+                for name, value in {**_RESPONSE_HEADERS, "X-Request-Id": request_id}.items():
+                    headers.setdefault(name, value)
+                self._metrics.count_response(message["status"])
+                self._metrics.update_gauges()
             await send(message)
 
         try:
-            await self._app(scope, receive, told)
+            await self._app(scope, receive, send_response)
         finally:
-            self._metrics.publish()
+            self._metrics.update_gauges()
 
 
-class Replica:
-    """Puts a name in front of the session ids that leave, and takes it off those that come."""
+class SessionPrefixMiddleware:
+    """Put the replica's name in front of session ids, so that a proxy can route by it; remove it on the way in."""
 
-    def __init__(self, app: ASGIApp, name: str) -> None:
+    def __init__(self, app: ASGIApp, replica: str) -> None:
         self._app = app
-        self._prefix = f"{name}-".encode()
+        self._prefix = f"{replica}-".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
 
-        async def named(message: Message) -> None:
+        async def send_response(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [(k, self._prefix + v if k.lower() == SESSION_ID else v) for k, v in message["headers"]]
+                headers = [
+                    (name, self._prefix + value if name.lower() == SESSION_ID else value)
+                    for name, value in message["headers"]
+                ]
                 message = {**message, "headers": headers}
             await send(message)
 
-        own = [(k, v.removeprefix(self._prefix) if k == SESSION_ID else v) for k, v in scope["headers"]]
-        await self._app({**scope, "headers": own}, receive, named)
+        headers = [
+            (name, value.removeprefix(self._prefix) if name == SESSION_ID else value)
+            for name, value in scope["headers"]
+        ]
+        await self._app({**scope, "headers": headers}, receive, send_response)
 
 
-def address_of(scope: Scope, proxies: Sequence[Network]) -> str:
-    """Return the address of a client: of the nearest one that is no trusted proxy."""
+def client_address(scope: Scope, proxies: Sequence[Network]) -> str:
+    """Return the address of the client: of the nearest hop that is not a trusted proxy."""
     peer = scope.get("client")
-    client = _UNKNOWN
-    for hop in [peer[0] if peer else "", *reversed(_forwarded(scope))]:
-        address = _parsed(hop)
+    client = _UNKNOWN_ADDRESS
+    for hop in [peer[0] if peer else "", *reversed(_forwarded_for(scope))]:
+        address = _parse_address(hop)
         if address is None:
             break
-        client = _grouped(address)
+        client = _mask_ipv6(address)
         if not _is_in(address, proxies):
             break
     return client
 
 
-def networks(given: Iterable[str]) -> list[Network]:
-    """Return the networks that some addresses and networks are."""
-    return [ipaddress.ip_network(one) for one in given]
+def parse_networks(texts: Iterable[str]) -> list[Network]:
+    """Parse IP addresses and networks."""
+    return [ipaddress.ip_network(text) for text in texts]
 
 
-def is_proxy(peer: str, proxies: Sequence[Network]) -> bool:
-    """Say whether the other end of a connection is a trusted proxy."""
-    address = _parsed(peer)
+def is_trusted_proxy(peer: str, proxies: Sequence[Network]) -> bool:
+    """Whether the peer of a connection is a trusted proxy."""
+    address = _parse_address(peer)
     return address is not None and _is_in(address, proxies)
 
 
-def _is_in(address: Address, given: Sequence[Network]) -> bool:
-    return any(address in network for network in given)
+def _is_in(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address in network for network in networks)
 
 
-def _forwarded(scope: Scope) -> list[str]:
+def _forwarded_for(scope: Scope) -> list[str]:
     values = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
     return [hop.strip() for hop in ",".join(values).split(",") if hop.strip()]
 
 
-def _parsed(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     try:
         address = ipaddress.ip_address(text.strip("[]"))
     except ValueError:
@@ -117,7 +127,7 @@ def _parsed(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def _grouped(address: Address) -> str:
+def _mask_ipv6(address: Address) -> str:
     if address.version == 6:  # noqa: PLR2004
-        return str(ipaddress.ip_network((address, _HOME_BITS), strict=False))
+        return str(ipaddress.ip_network((address, _IPV6_CLIENT_BITS), strict=False))
     return str(address)

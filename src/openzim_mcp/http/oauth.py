@@ -1,4 +1,4 @@
-"""Access tokens of an identity provider: signed by its keys, made for this server, not expired."""
+"""Access tokens of an identity provider: JWTs signed with its keys, issued for this server, not expired."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ from mcp.server.auth.provider import AccessToken
 from openzim_mcp.http.auth import fingerprint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from openzim_mcp.config import OAuthSettings
 
 log = logging.getLogger(__name__)
 
-# Signatures by a key pair; with a shared secret a public key could be passed off as the secret.
+# Asymmetric signatures only: with HMAC, a token signed with the public key as the secret would be valid.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _LEEWAY_SECONDS = 30
-_KEYS_SECONDS = 600
-_AGAIN_SECONDS = 10
-"""Names that nobody knows do not make the server ask more often than that."""
-_FETCH_SECONDS = 5
+_MAX_KEY_AGE_SECONDS = 600
+# Tokens with made-up key ids do not make the server fetch more often than this.
+_MIN_FETCH_INTERVAL_SECONDS = 10
+_FETCH_TIMEOUT_SECONDS = 5
 
 
-class Issuer:
-    """The identity provider whose access tokens open the door."""
+class JwtVerifier:
+    """Verifies the access tokens of the identity provider."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         self._issuer = str(settings.issuer)
         self._resource = str(settings.resource)
-        self._keys = _Keys(settings)
+        self._keys = JwksCache(settings)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whom a token stands for, or nobody."""
+        """Return what a token grants, or None if it is not valid."""
         try:
             claims = jwt.decode(
                 token,
-                await self._keys.of(jwt.get_unverified_header(token).get("kid")),
+                await self._keys.get_key(jwt.get_unverified_header(token).get("kid")),
                 _ALGORITHMS,
                 audience=self._resource,
                 issuer=self._issuer,
@@ -48,54 +50,59 @@ class Issuer:
                 options={"require": ["exp", "aud", "iss", "sub"]},
             )
         except jwt.PyJWTError as error:
-            log.info("an access token was refused: %s", type(error).__name__)
+            log.info("access token refused: %s", type(error).__name__)
             return None
-        return self._access(token, claims)
+        return self._to_access_token(token, claims)
 
-    def _access(self, token: str, claims: dict[str, Any]) -> AccessToken:
-        scopes = claims.get("scope") or claims.get("scp") or []
+    def _to_access_token(self, token: str, claims: Mapping[str, Any]) -> AccessToken:
+        subject = str(claims["sub"])
         return AccessToken(
             token=token,
-            client_id=f"subject-{fingerprint(str(claims['sub']))}",
-            scopes=scopes.split()
-            if isinstance(scopes, str)
-            else [*map(str, scopes if isinstance(scopes, list) else ())],
+            client_id=f"subject-{fingerprint(subject)}",
+            scopes=_parse_scopes(claims.get("scope") or claims.get("scp")),
             expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,
             resource=self._resource,
-            subject=str(claims["sub"]),
+            subject=subject,
             claims={"iss": claims["iss"]},
         )
 
 
-class _Keys:
-    """The public keys of the provider, got anew when they are old or a token names one that is not among them."""
+def _parse_scopes(claim: object) -> list[str]:
+    """Accept both forms in use: one string separated by spaces, or a list."""
+    if isinstance(claim, str):
+        return claim.split()
+    return [str(scope) for scope in claim] if isinstance(claim, list) else []
+
+
+class JwksCache:
+    """The provider's public keys, fetched again when they are old or a token names an unknown key."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         self._file = settings.jwks_file
         self._url = settings.jwks_url
-        self._known: list[jwt.PyJWK] = []
-        self._got_at = -math.inf
+        self._keys: list[jwt.PyJWK] = []
+        self._fetched_at = -math.inf
 
-    async def of(self, name: str | None) -> jwt.PyJWK:
-        """Return the key of a name; without a name, the only key there is."""
-        age = time.monotonic() - self._got_at
-        found = self._find(name)
-        if age > _KEYS_SECONDS or (found is None and age > _AGAIN_SECONDS):
-            self._got_at = time.monotonic()
+    async def get_key(self, key_id: str | None) -> jwt.PyJWK:
+        """Return the key with an id; without an id, the only key there is."""
+        age = time.monotonic() - self._fetched_at
+        key = self._find_key(key_id)
+        if age > _MAX_KEY_AGE_SECONDS or (key is None and age > _MIN_FETCH_INTERVAL_SECONDS):
+            self._fetched_at = time.monotonic()
             try:
-                self._known = await to_thread.run_sync(self._get)
+                self._keys = await to_thread.run_sync(self._fetch)
             except (jwt.PyJWTError, OSError, ValueError) as error:
-                log.warning("the keys of the identity provider cannot be got: %s", type(error).__name__)
-            found = self._find(name)
-        if found is None:
-            raise jwt.InvalidKeyError("no key of that name")
-        return found
+                log.warning("cannot fetch the identity provider's keys: %s", type(error).__name__)
+            key = self._find_key(key_id)
+        if key is None:
+            raise jwt.InvalidKeyError("no key with this id")
+        return key
 
-    def _find(self, name: str | None) -> jwt.PyJWK | None:
-        named = [key for key in self._known if name is None or key.key_id == name]
-        return named[0] if len(named) == 1 else None
+    def _find_key(self, key_id: str | None) -> jwt.PyJWK | None:
+        matches = [key for key in self._keys if key_id is None or key.key_id == key_id]
+        return matches[0] if len(matches) == 1 else None
 
-    def _get(self) -> list[jwt.PyJWK]:
+    def _fetch(self) -> list[jwt.PyJWK]:
         if self._file:
             return jwt.PyJWKSet.from_json(self._file.read_text(encoding="utf-8")).keys
-        return jwt.PyJWKClient(str(self._url), cache_jwk_set=False, timeout=_FETCH_SECONDS).get_jwk_set().keys
+        return jwt.PyJWKClient(str(self._url), cache_jwk_set=False, timeout=_FETCH_TIMEOUT_SECONDS).get_jwk_set().keys

@@ -1,4 +1,4 @@
-"""Which names and origins a request may come by: a page on the web must not reach a server in the house."""
+"""Check Host and Origin, so that a web page cannot reach a server on the local network (DNS rebinding); CORS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 
-from openzim_mcp.http.errors import Refusal
+from openzim_mcp.http.errors import ErrorResponse
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-HEADER_BYTES = 32 * 1024
-OPEN_PATHS = ("/healthz", "/readyz")
-"""They tell nothing, and probes ask for them by whatever address they know."""
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+MAX_HEADER_BYTES = 32 * 1024
+# Probes reveal nothing, and ask by whatever address they know.
+UNCHECKED_PATHS = ("/healthz", "/readyz")
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?P<port>:\d{1,5})?")
-_TOLD = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate", "Retry-After", "X-Request-Id")
-_A_DAY = 86_400
+_EXPOSED_HEADERS = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate", "Retry-After", "X-Request-Id")
+_PREFLIGHT_MAX_AGE_SECONDS = 86_400
+_MAX_SHOWN_CHARS = 100
 
 
-class Doors:
-    """Refuses requests whose Host or Origin nobody has allowed, and says which setting would."""
+class HostOriginMiddleware:
+    """Refuse requests whose Host or Origin is not allowed, and name the setting that would allow it."""
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], origins: Collection[str], is_local: bool) -> None:
         self._app = app
@@ -36,76 +37,80 @@ class Doors:
         self._is_local = is_local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in or refuse it."""
-        refusal = _form_refusal(scope)
-        if refusal is None and scope["path"] not in OPEN_PATHS:
-            refusal = self._host_refusal(scope) or self._origin_refusal(scope)
-        await (refusal or self._app)(scope, receive, send)
+        """Serve a request, or refuse it."""
+        error = check_framing(scope)
+        if error is None and scope["path"] not in UNCHECKED_PATHS:
+            error = self._check_host(scope) or self._check_origin(scope)
+        await (error or self._app)(scope, receive, send)
 
-    def _host_refusal(self, scope: Scope) -> Refusal | None:
-        given = Headers(scope=scope).getlist("host")
-        if len(given) != 1:
-            return Refusal(400, "A request has one Host header.")
-        told = _HOST.fullmatch(given[0].lower())
-        if told and (told["name"] in {*LOOPBACK, *_own(scope)} or {told["name"], told[0]} & self._hosts):
+    def _check_host(self, scope: Scope) -> ErrorResponse | None:
+        hosts = Headers(scope=scope).getlist("host")
+        if len(hosts) != 1:
+            return ErrorResponse(400, "A request must have exactly one Host header.")
+        host = _HOST.fullmatch(hosts[0].lower())
+        if host and (
+            host["name"] in {*LOOPBACK_HOSTS, _server_address(scope)} or {host["name"], host[0]} & self._hosts
+        ):
             return None
-        return Refusal(
-            421, f"Host {safe_line(given[0], 100)!r} is not served here; OPENZIM_MCP_ALLOWED_HOSTS would allow it."
+        return ErrorResponse(
+            421,
+            f"Host {safe_line(hosts[0], _MAX_SHOWN_CHARS)!r} is not allowed; add it to OPENZIM_MCP_ALLOWED_HOSTS.",
         )
 
-    def _origin_refusal(self, scope: Scope) -> Refusal | None:
-        given = Headers(scope=scope).getlist("origin")
-        return None if all(map(self.allows, given)) else refuse_origin(given[0])
+    def _check_origin(self, scope: Scope) -> ErrorResponse | None:
+        origins = Headers(scope=scope).getlist("origin")
+        return None if all(map(self.allows_origin, origins)) else _origin_error(origins[0])
 
-    def allows(self, origin: str) -> bool:
-        """Say whether pages of an origin may ask: those that were named, and this machine's own on this machine."""
-        scheme, _, rest = origin.lower().partition("://")
-        told = _HOST.fullmatch(rest)
-        is_home = self._is_local and scheme in {"http", "https"} and told is not None and told["name"] in LOOPBACK
-        return is_home or origin.lower() in self._origins
+    def allows_origin(self, origin: str) -> bool:
+        """Whether pages of an origin may send requests: listed ones, and local ones if the server is local."""
+        scheme, _, authority = origin.lower().partition("://")
+        host = _HOST.fullmatch(authority)
+        is_loopback = host is not None and host["name"] in LOOPBACK_HOSTS and scheme in {"http", "https"}
+        return (self._is_local and is_loopback) or origin.lower() in self._origins
 
 
-class Cors(CORSMiddleware):
-    """Lets the pages that may ask read the answers too, refusals included."""
+class OriginCorsMiddleware(CORSMiddleware):
+    """CORS for the origins that `HostOriginMiddleware` allows; pages can read error responses too."""
 
-    def __init__(self, doors: Doors) -> None:
+    def __init__(self, app: HostOriginMiddleware) -> None:
         super().__init__(
-            doors,
+            app,
             allow_methods=("GET", "POST", "DELETE"),
             allow_headers=("*",),
             allow_private_network=True,
-            expose_headers=_TOLD,
-            max_age=_A_DAY,
+            expose_headers=_EXPOSED_HEADERS,
+            max_age=_PREFLIGHT_MAX_AGE_SECONDS,
         )
-        self._doors = doors
+        self._allows_origin = app.allows_origin
 
     def is_allowed_origin(self, origin: str) -> bool:
-        """Say whether pages of an origin may ask."""
-        return self._doors.allows(origin)
+        """Whether pages of an origin may send requests."""
+        return self._allows_origin(origin)
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Answer what a browser asks before it sends a request."""
+        """Answer a preflight request."""
         origin = request_headers["origin"]
-        return super().preflight_response(request_headers) if self._doors.allows(origin) else refuse_origin(origin)
+        return super().preflight_response(request_headers) if self._allows_origin(origin) else _origin_error(origin)
 
 
-def _form_refusal(scope: Scope) -> Refusal | None:
-    """Refuse a request that another server could read differently, or that is nearly all headers."""
+def check_framing(scope: Scope) -> ErrorResponse | None:
+    """Refuse a request that a proxy could split differently (request smuggling), or with too many headers."""
     headers = scope["headers"]
     if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:
-        return Refusal(400, "A request has a Content-Length or a Transfer-Encoding, not both.")
-    if len(scope["raw_path"]) + sum(len(name) + len(value) for name, value in headers) > HEADER_BYTES:
-        return Refusal(431, f"A request may have {HEADER_BYTES} bytes of headers.")
+        return ErrorResponse(400, "A request must not have both Content-Length and Transfer-Encoding.")
+    if len(scope["raw_path"]) + sum(len(name) + len(value) for name, value in headers) > MAX_HEADER_BYTES:
+        return ErrorResponse(431, f"The headers of a request may have up to {MAX_HEADER_BYTES} bytes.")
     return None
 
 
-def refuse_origin(origin: str) -> Refusal:
-    """Return the refusal of a page's origin."""
-    return Refusal(403, f"Origin {safe_line(origin, 100)!r} is not allowed; OPENZIM_MCP_CORS_ORIGINS would allow it.")
+def _origin_error(origin: str) -> ErrorResponse:
+    return ErrorResponse(
+        403, f"Origin {safe_line(origin, _MAX_SHOWN_CHARS)!r} is not allowed; add it to OPENZIM_MCP_CORS_ORIGINS."
+    )
 
 
-def _own(scope: Scope) -> set[str]:
-    """Return the address that the request has reached, which no page of another site can have as its name."""
+def _server_address(scope: Scope) -> str:
+    """Return the address that the request was sent to, which a page of another site cannot have as its host."""
     server = scope.get("server")
     address = str(server[0]) if server else ""
-    return {f"[{address}]" if ":" in address else address}
+    return f"[{address}]" if ":" in address else address

@@ -1,4 +1,4 @@
-"""Listening: the address, the first line on the console, one process or several, and the end."""
+"""Listen on an address and serve, with one process or several."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import uvicorn
 from openzim_mcp import logs, telemetry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 from openzim_mcp.http import connections, security
-from openzim_mcp.http.supervisor import Processes
+from openzim_mcp.http.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,53 +27,50 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 30
-_GRACE_SECONDS = 10
-_BACKLOG = 1024
+_SHUTDOWN_SECONDS = 10
+_BACKLOG_CONNECTIONS = 1024
 
 
-def run_server(settings: Settings, application: Callable[[Settings], ASGIApp], serving: str) -> int:
-    """Serve an application until a signal comes, and return the exit code; `serving` says what there is."""
-    connections.make_room()
+def run_server(settings: Settings, make_app: Callable[[Settings], ASGIApp], summary: str) -> int:
+    """Serve until SIGTERM or SIGINT, and return the exit code; `summary` starts the first line of the log."""
+    connections.raise_file_limit()
     if hasattr(signal, "SIGHUP"):
-        # The token file is read again by itself, so there is nothing that a hang-up could mean.
+        # Usually a request to reload, but the token file is reloaded without it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with _bind(settings) as listener:
-        _announce(settings, listener, serving)
+        _log_address(settings, listener, summary)
         if settings.processes == 1:
-            _serve(settings, application, listener)
+            _serve(settings, make_app, listener)
             return 0
-        with _folder() as shared:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
-            serve = functools.partial(_serve_among_others, settings, application)
-            return Processes(settings.processes, serve, listener, grace_seconds=2 * _GRACE_SECONDS).run()
+        with _metrics_directory() as directory:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = directory
+            serve = functools.partial(_serve_in_process, settings, make_app)
+            return Supervisor(settings.processes, serve, listener, grace_seconds=2 * _SHUTDOWN_SECONDS).run()
 
 
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder for the numbers of several processes."""
+def _metrics_directory() -> tempfile.TemporaryDirectory[str]:
     try:
         return tempfile.TemporaryDirectory(prefix="openzim-mcp-")
     except OSError:
         raise OpenZimMcpConfigurationError(
-            "processes (OPENZIM_MCP_PROCESSES) above 1 takes a directory that can be written to: name one in TMPDIR"
+            "processes (OPENZIM_MCP_PROCESSES) above 1 requires a writable directory: set TMPDIR to one"
         ) from None
 
 
-def _serve_among_others(
-    settings: Settings, application: Callable[[Settings], ASGIApp], listener: socket.socket
-) -> None:
-    """Serve, in a process that has just begun."""
-    logs.set_up(settings)
+def _serve_in_process(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
+    """Serve in a new process, which inherits no logging and no telemetry."""
+    logs.configure_logging(settings)
     with telemetry.exporting_spans(settings.server_name):
-        _serve(settings, application, listener)
+        _serve(settings, make_app, listener)
 
 
-def _serve(settings: Settings, application: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
-    """Serve, in this process."""
-    signal.signal(signal.SIGTERM, _nothing)
+def _serve(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
+    # uvicorn raises the signal again after it has stopped; the default action would turn that into a failure.
+    signal.signal(signal.SIGTERM, _ignore_signal)
     config = uvicorn.Config(
-        functools.partial(application, settings),
+        functools.partial(make_app, settings),
         factory=True,
-        http=connections.ImpatientProtocol,
+        http=connections.TimeoutH11Protocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -81,44 +78,40 @@ def _serve(settings: Settings, application: Callable[[Settings], ASGIApp], liste
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        h11_max_incomplete_event_size=security.HEADER_BYTES,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        h11_max_incomplete_event_size=security.MAX_HEADER_BYTES,
     )
     uvicorn.Server(config).run([listener])
 
 
-def _nothing(_number: int, _frame: object) -> None:
-    """Be told of a signal after the server has ended because of it."""
+def _ignore_signal(_number: int, _frame: object) -> None:
+    pass
 
 
 def _bind(settings: Settings) -> socket.socket:
-    """Return a socket that listens; one that cannot is a setting that is wrong."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG_CONNECTIONS)
     except OSError as error:
+        reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         raise OpenZimMcpConfigurationError(
-            f"{settings.host}:{settings.port} cannot be listened on: {_reason(error)}; "
-            "choose another --port, or end the program that has it"
+            f"cannot listen on {settings.host}:{settings.port}: {reason}; "
+            "choose another --port, or stop the program that uses it"
         ) from None
     listener.set_inheritable(True)
     return listener
 
 
-def _reason(error: OSError) -> str:
-    return str(error.strerror) if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-
-
-def _announce(settings: Settings, listener: socket.socket, serving: str) -> None:
-    """Say where the server listens, what it serves and how to connect."""
+def _log_address(settings: Settings, listener: socket.socket, summary: str) -> None:
+    """Log where the server listens, what it serves and how to connect."""
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{port}/mcp"
+    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    url = f"http://{authority}/mcp"
     header = ' --header "Authorization: Bearer TOKEN"' if settings.requires_token else ""
-    log.info("%s on %s; connect with: claude mcp add --transport http zim %s%s", serving, url, url, header)
+    log.info("%s on %s; connect with: claude mcp add --transport http zim %s%s", summary, url, url, header)
     if not settings.requires_token and not settings.is_local:
-        log.warning("everyone who can reach %s:%d is served: there is no token", host, port)
+        log.warning("authentication is off: anyone who can reach %s has access", authority)
     if not settings.has_sessions:
-        log.info("stateless: clients of the handshake revisions have no subscriptions")
+        log.info("stateless: clients that send initialize cannot subscribe to resources")

@@ -1,4 +1,4 @@
-"""Several processes that serve the same socket: one that dies is replaced, and all of them end together."""
+"""Run several server processes on one socket: a process that dies is replaced, and all are stopped together."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CANNOT_START = 3
-"""The exit code of a process whose like would not start either."""
+"""Exit code of a process that cannot start, so that another try would fail too."""
 _spawn = multiprocessing.get_context("spawn")
 
 
-class Processes:
-    """Keeps some processes running, each of which serves a listener."""
+class Supervisor:
+    """Keeps a number of processes running, each of which serves the same listening socket."""
 
     def __init__(
         self, count: int, serve: Callable[[socket.socket], None], listener: socket.socket, *, grace_seconds: float
@@ -36,58 +36,59 @@ class Processes:
         self._serve = serve
         self._listener = listener
         self._grace_seconds = grace_seconds
-        self._running: list[SpawnProcess] = []
+        self._processes: list[SpawnProcess] = []
 
     def run(self) -> int:
-        """Serve until a signal comes; return the exit code."""
-        told, tell = _spawn.Pipe(duplex=False)
+        """Serve until SIGTERM or SIGINT; return the exit code."""
+        signals, signal_writer = _spawn.Pipe(duplex=False)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda number, _frame: tell.send(number))
+            signal.signal(number, lambda number, _frame: signal_writer.send(number))
         code = 0
-        while not code and not told.poll():
-            while len(self._running) < self._count:
-                self._start()
-            connection.wait([told, *(process.sentinel for process in self._running)])
-            code = self._bury()
-        self._end()
-        if told.poll() and told.recv() == signal.SIGINT:
+        while not code and not signals.poll():
+            while len(self._processes) < self._count:
+                self._start_process()
+            connection.wait([signals, *(process.sentinel for process in self._processes)])
+            code = self._reap()
+        self._stop_all()
+        if signals.poll() and signals.recv() == signal.SIGINT:
             raise KeyboardInterrupt
         return code
 
-    def _start(self) -> None:
-        process = _spawn.Process(target=_serve_here, args=(self._serve, self._listener))
+    def _start_process(self) -> None:
+        process = _spawn.Process(target=_serve_in_child, args=(self._serve, self._listener))
         process.start()
-        self._running.append(process)
+        self._processes.append(process)
 
-    def _bury(self) -> int:
-        """Forget the processes that ended; return an exit code if there is no use in starting others."""
-        dead = [process for process in self._running if process.exitcode is not None]
-        self._running = [process for process in self._running if process not in dead]
+    def _reap(self) -> int:
+        """Remove the processes that ended; return an exit code if new ones could not start either."""
+        dead = [process for process in self._processes if process.exitcode is not None]
+        self._processes = [process for process in self._processes if process not in dead]
         for process in dead:
-            log.warning("a process ended with code %d; another takes its place", process.exitcode)
-            metrics.forget(process.pid or 0)
+            log.warning("server process exited with code %d; restarting", process.exitcode)
+            metrics.remove_process(process.pid or 0)
         return CANNOT_START if any(process.exitcode == CANNOT_START for process in dead) else 0
 
-    def _end(self) -> None:
-        """Ask all processes to end, and see to it; who comes now is refused, and does not wait for nobody."""
+    def _stop_all(self) -> None:
+        """Stop all processes; kill those that are still there after the grace period."""
+        # First, so that new connections are refused instead of waiting in the backlog.
         self._listener.close()
-        for process in self._running:
+        for process in self._processes:
             process.terminate()
-        end = time.monotonic() + self._grace_seconds
-        for process in self._running:
-            process.join(max(0.0, end - time.monotonic()))
+        deadline = time.monotonic() + self._grace_seconds
+        for process in self._processes:
+            process.join(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.join()
 
 
-def _serve_here(serve: Callable[[socket.socket], None], listener: socket.socket) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _serve_in_child(serve: Callable[[socket.socket], None], listener: socket.socket) -> None:
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         serve(listener)
 
 
-def _end_with_parent() -> None:
-    """End this process, as if asked to, when the one that started it is gone."""
+def _stop_with_parent() -> None:
+    """Send SIGTERM to this process when its parent has ended."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
