@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.http_server import Visit, Web
+from support.http_server import HttpServer, McpClient
 from support.stdio_server import STATELESS_VERSION, server_environment
 
 QUESTION = "Ravenport herringbone"
@@ -72,9 +72,9 @@ def test_a_call_becomes_a_span_that_does_not_tell_what_was_asked(
     town_zim: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch, processes: str, delay: str
 ) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", delay)
-    with Web((town_zim,), {"PROCESSES": processes, "SERVER_NAME": "isle-library"}) as web:
+    with HttpServer((town_zim,), {"PROCESSES": processes, "SERVER_NAME": "isle-library"}) as web:
         for revision in ("2025-06-18", STATELESS_VERSION):
-            with Visit(web.url, revision) as visit:
+            with McpClient(web.url, revision) as visit:
                 told = visit.call("zim_query", query=QUESTION)
         assert delay == "60000" or collector.gets(b"zim_query")
         assert web.stop() == 0
@@ -92,7 +92,7 @@ def test_a_collector_that_does_not_answer_holds_nothing_up(town_zim: Path, monke
         port = silent.getsockname()[1]
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
-        with Web((town_zim,)) as web, Visit(web.url, STATELESS_VERSION) as visit:
+        with HttpServer((town_zim,)) as web, McpClient(web.url, STATELESS_VERSION) as visit:
             assert "Ravenport" in visit.call("zim_query", query=QUESTION)["content"][0]["text"]
             start = time.monotonic()
             assert web.stop() == 0

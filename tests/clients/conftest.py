@@ -12,7 +12,7 @@ import pytest
 
 from clients import workshop
 from support.archives import ISLES, TOWNS, write_zim
-from support.http_server import TOKEN, Web
+from support.http_server import TOKEN, HttpServer
 from support.stdio_server import COMMAND, server_environment
 
 Place = dict[str, Any]
@@ -94,7 +94,7 @@ def _told(shelf: Path, simple: Place, advanced: Place) -> Visit:
 @contextmanager
 def _served(shelf: Path, mode: str) -> Iterator[Place]:
     """Serve a shelf over HTTP to who has the token."""
-    with Web((shelf,), {"TOOL_MODE": mode, "WATCH_INTERVAL_SECONDS": "1", "AUTH_TOKEN": TOKEN}) as web:
+    with HttpServer((shelf,), {"TOOL_MODE": mode, "WATCH_INTERVAL_SECONDS": "1", "AUTH_TOKEN": TOKEN}) as web:
         yield {"url": web.url, "headers": {"Authorization": f"Bearer {TOKEN}"}}
 
 

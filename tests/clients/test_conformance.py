@@ -10,7 +10,7 @@ import pytest
 
 from clients.conftest import Node
 from clients.workshop import HERE
-from support.http_server import Web
+from support.http_server import HttpServer
 from support.stdio_server import STATELESS_VERSION
 
 BASELINE = HERE / "conformance-baseline.yml"
@@ -19,7 +19,7 @@ BASELINE = HERE / "conformance-baseline.yml"
 @pytest.fixture(scope="module")
 def url(town_zim: Path) -> Iterator[str]:
     """A server over HTTP on this machine; the runner has no token to show."""
-    with Web((town_zim,), {"TOOL_MODE": "advanced", "WATCH_INTERVAL_SECONDS": "1"}) as web:
+    with HttpServer((town_zim,), {"TOOL_MODE": "advanced", "WATCH_INTERVAL_SECONDS": "1"}) as web:
         yield web.url
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from clients.conftest import Node
 from openzim_mcp import __version__, config
-from support.http_server import TOKEN, Visit, Web, answer
+from support.http_server import TOKEN, HttpServer, McpClient, answer
 from support.stdio_server import StdioServer
 
 ROOT = Path(__file__).parent.parent.parent
@@ -65,7 +65,7 @@ def test_the_url_and_the_header_of_a_snippet_are_enough(town_zim: Path) -> None:
     path = urlsplit(server["url"]).path
     headers = {name: value.replace("TOKEN", TOKEN) for name, value in server["headers"].items()}
 
-    with Web((town_zim,), {"AUTH_TOKEN": TOKEN}) as web, Visit(web.root + path, headers=headers) as visit:
+    with HttpServer((town_zim,), {"AUTH_TOKEN": TOKEN}) as web, McpClient(web.root + path, headers=headers) as visit:
         tools = answer(visit.post("tools/list"))["result"]["tools"]
 
     assert len(tools) == 1

@@ -21,7 +21,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from support.http_server import TOKEN, Visit, Web, answer
+from support.http_server import TOKEN, HttpServer, McpClient, answer
 from support.stdio_server import DEFAULT_VERSION, REQUEST_META, STATELESS_VERSION, child_pids
 
 OTHER_TOKEN = "another-horse-battery"
@@ -76,10 +76,12 @@ def shelf(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextlib.contextmanager
-def unharmed(folder: Path, **settings: str) -> Iterator[Web]:
+def unharmed(folder: Path, **settings: str) -> Iterator[HttpServer]:
     """Serve, and see at the end that the server is as it was."""
-    with Web(("--mode", "advanced", folder), {"WORKER__COUNT": "1", **settings}) as web:
-        with Visit(web.url, STATELESS_VERSION, headers={"Authorization": f"Bearer {TOKEN}"}, source=NEIGHBOUR) as visit:
+    with HttpServer(("--mode", "advanced", folder), {"WORKER__COUNT": "1", **settings}) as web:
+        with McpClient(
+            web.url, STATELESS_VERSION, headers={"Authorization": f"Bearer {TOKEN}"}, source=NEIGHBOUR
+        ) as visit:
             visit.call("zim_health")
             before = len(child_pids(web.process.pid))
             yield web
@@ -91,37 +93,37 @@ def unharmed(folder: Path, **settings: str) -> Iterator[Web]:
 
 
 @pytest.fixture(scope="module")
-def web(shelf: Path) -> Iterator[Web]:
+def web(shelf: Path) -> Iterator[HttpServer]:
     with unharmed(shelf, WATCH_INTERVAL_SECONDS="1") as web:
         yield web
 
 
 @pytest.fixture(scope="module")
-def guarded(shelf: Path) -> Iterator[Web]:
+def guarded(shelf: Path) -> Iterator[HttpServer]:
     with unharmed(shelf, AUTH_TOKEN=f"{TOKEN},{OTHER_TOKEN}", LOGGING__LEVEL="DEBUG") as web:
         yield web
 
 
 @pytest.fixture(scope="module")
-def limited(shelf: Path) -> Iterator[Web]:
+def limited(shelf: Path) -> Iterator[HttpServer]:
     with unharmed(shelf, RATE_LIMIT__ENABLED="true", RATE_LIMIT__REQUESTS_PER_SECOND="2", TRUSTED_PROXIES=PROXY) as web:
         yield web
 
 
 @pytest.fixture(scope="module")
-def neighbour(web: Web) -> Iterator[Visit]:
-    with Visit(web.url, source=NEIGHBOUR) as visit:
+def neighbour(web: HttpServer) -> Iterator[McpClient]:
+    with McpClient(web.url, source=NEIGHBOUR) as visit:
         yield visit
 
 
 @contextlib.contextmanager
-def neighbour_served(web: Web, within: float = 3.0, pause: float = 0.05) -> Iterator[None]:
+def neighbour_served(web: HttpServer, within: float = 3.0, pause: float = 0.05) -> Iterator[None]:
     """Have a well-behaved client of another address ask all the while: every answer comes, and soon."""
     took: list[float] = []
     is_over = threading.Event()
 
     def ask() -> None:
-        with Visit(web.url, STATELESS_VERSION, source=NEIGHBOUR) as visit:
+        with McpClient(web.url, STATELESS_VERSION, source=NEIGHBOUR) as visit:
             while not (is_over.wait(pause) and took):
                 start = time.monotonic()
                 assert not visit.call("zim_health").get("isError")
@@ -137,7 +139,7 @@ def neighbour_served(web: Web, within: float = 3.0, pause: float = 0.05) -> Iter
     assert max(took) < within
 
 
-def numbers(web: Web, *names: str) -> list[float]:
+def numbers(web: HttpServer, *names: str) -> list[float]:
     """Return what the server says of itself."""
     text = httpx2.get(f"{web.root}/metrics").text
     return [float(re.findall(rf"^openzim_mcp_{name} (\S+)", text, re.MULTILINE)[0]) for name in names]
@@ -191,7 +193,7 @@ BODIES = {
 
 @pytest.mark.parametrize("era", [b"", NOW], ids=["handshake", "modern"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_messages_that_are_none_are_refused(web: Web, neighbour: Visit, body: bytes, era: bytes) -> None:
+def test_messages_that_are_none_are_refused(web: HttpServer, neighbour: McpClient, body: bytes, era: bytes) -> None:
     answered = web.raw(sized(body, era), source=ATTACKER)
 
     assert statuses(answered) == [400]
@@ -242,7 +244,7 @@ FORMS = {
 
 @pytest.mark.parametrize(("request_", "status"), FORMS.values(), ids=FORMS)
 def test_requests_that_can_be_misread_are_refused_and_end_the_connection(
-    web: Web, neighbour: Visit, request_: bytes, status: int
+    web: HttpServer, neighbour: McpClient, request_: bytes, status: int
 ) -> None:
     start = time.monotonic()
     answered = web.raw(request_ + sized(), source=ATTACKER)
@@ -262,7 +264,7 @@ READINGS = {
 
 
 @pytest.mark.parametrize("request_", READINGS.values(), ids=READINGS)
-def test_what_the_standard_lets_pass_is_one_request_and_not_two(web: Web, request_: bytes) -> None:
+def test_what_the_standard_lets_pass_is_one_request_and_not_two(web: HttpServer, request_: bytes) -> None:
     answered = web.raw(request_, source=ATTACKER)
 
     assert statuses(answered) == [200]
@@ -276,7 +278,7 @@ HOSTS = (
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_another_host_is_refused_by_the_name_of_the_setting(web: Web, neighbour: Visit, host: str) -> None:
+def test_another_host_is_refused_by_the_name_of_the_setting(web: HttpServer, neighbour: McpClient, host: str) -> None:
     answered = web.raw(sized(head=b"Host: %s\r\n" % host.encode() + TYPES), source=ATTACKER)
 
     assert statuses(answered) == [421]
@@ -285,7 +287,7 @@ def test_another_host_is_refused_by_the_name_of_the_setting(web: Web, neighbour:
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8000"])
-def test_this_machine_is_served_by_all_its_names(web: Web, host: str) -> None:
+def test_this_machine_is_served_by_all_its_names(web: HttpServer, host: str) -> None:
     assert statuses(web.raw(sized(head=b"Host: %s\r\n" % host.encode() + TYPES), source=ATTACKER)) == [200]
 
 
@@ -298,7 +300,9 @@ ORIGINS = (
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_another_origin_is_refused_by_the_name_of_the_setting(web: Web, neighbour: Visit, origin: str) -> None:
+def test_another_origin_is_refused_by_the_name_of_the_setting(
+    web: HttpServer, neighbour: McpClient, origin: str
+) -> None:
     answered = web.raw(sized(extra=b"Origin: %s\r\n" % origin.encode()), source=ATTACKER)
 
     assert statuses(answered) == [403]
@@ -307,7 +311,7 @@ def test_another_origin_is_refused_by_the_name_of_the_setting(web: Web, neighbou
     assert not neighbour.call("zim_health").get("isError")
 
 
-def test_a_good_origin_does_not_excuse_a_bad_one(web: Web) -> None:
+def test_a_good_origin_does_not_excuse_a_bad_one(web: HttpServer) -> None:
     both = b"Origin: http://localhost\r\nOrigin: https://evil.example\r\n"
 
     assert statuses(web.raw(sized(extra=both), source=ATTACKER)) == [403]
@@ -320,7 +324,7 @@ PATHS = (
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/" + "a" * 20_000, "/" + "../" * 5000 + "etc/passwd"])
-def test_there_is_nothing_at_other_paths(web: Web, guarded: Web, neighbour: Visit, path: str) -> None:
+def test_there_is_nothing_at_other_paths(web: HttpServer, guarded: HttpServer, neighbour: McpClient, path: str) -> None:
     for server in (web, guarded):
         answered = server.raw(sized(path=path.encode()), source=ATTACKER)
 
@@ -329,7 +333,7 @@ def test_there_is_nothing_at_other_paths(web: Web, guarded: Web, neighbour: Visi
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/", "/mcp%2f", "/%6dcp", "/metrics", "/%6detrics", "/mcp?a=/healthz"])
-def test_no_spelling_of_a_path_gets_past_the_entrance(guarded: Web, path: str) -> None:
+def test_no_spelling_of_a_path_gets_past_the_entrance(guarded: HttpServer, path: str) -> None:
     method = b"GET" if "etrics" in path else b"POST"
 
     assert statuses(guarded.raw(sized(path=path.encode()).replace(b"POST", method), source=ATTACKER)) == [401]
@@ -337,7 +341,7 @@ def test_no_spelling_of_a_path_gets_past_the_entrance(guarded: Web, path: str) -
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "TRACE", "CONNECT", "OPTIONS", "HEAD", "BREW", "post", "PROPFIND"])
 @pytest.mark.parametrize("path", ["/mcp", "/readyz"])
-def test_other_methods_are_refused(web: Web, neighbour: Visit, method: str, path: str) -> None:
+def test_other_methods_are_refused(web: HttpServer, neighbour: McpClient, method: str, path: str) -> None:
     answered = web.raw(sized(path=path.encode()).replace(b"POST", method.encode()), source=ATTACKER)
 
     assert statuses(answered) == ([200] if (method, path) == ("HEAD", "/readyz") else [405])
@@ -350,7 +354,7 @@ def resident(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(web: Web, neighbour: Visit) -> None:
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(web: HttpServer, neighbour: McpClient) -> None:
     head = post(b"", b"Content-Length: 9999999999\r\n").replace(b"Connection: close\r\n", b"")
 
     answered = web.raw(head, source=ATTACKER)
@@ -360,7 +364,7 @@ def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(web: Web,
     assert not neighbour.call("zim_health").get("isError")
 
 
-def test_bodies_without_end_are_cut_off_and_leave_nothing_behind(web: Web) -> None:
+def test_bodies_without_end_are_cut_off_and_leave_nothing_behind(web: HttpServer) -> None:
     before = resident(web.process.pid)
 
     def flood(_number: int) -> list[int]:
@@ -379,7 +383,7 @@ def test_bodies_without_end_are_cut_off_and_leave_nothing_behind(web: Web) -> No
     assert resident(web.process.pid) - before < 64
 
 
-def test_a_client_that_leaves_in_the_middle_of_a_request_is_no_failure(web: Web, neighbour: Visit) -> None:
+def test_a_client_that_leaves_in_the_middle_of_a_request_is_no_failure(web: HttpServer, neighbour: McpClient) -> None:
     for half in (sized()[:30], sized()[:-10], in_chunks(INITIALIZE)[:-20]):
         for _ in range(20):
             with web.connection(ATTACKER) as line:
@@ -390,7 +394,7 @@ def test_a_client_that_leaves_in_the_middle_of_a_request_is_no_failure(web: Web,
     assert becomes([0.0], lambda: numbers(web, "in_flight"))
 
 
-def test_nonsense_after_an_answer_is_no_failure(web: Web, neighbour: Visit) -> None:
+def test_nonsense_after_an_answer_is_no_failure(web: HttpServer, neighbour: McpClient) -> None:
     with web.connection(ATTACKER) as line:
         line.sendall(post(b"", CHUNKED, path=b"/nothing").replace(b"Connection: close\r\n", b""))
         assert b"404" in line.recv(65_536)
@@ -418,42 +422,42 @@ def closed_after(line: socket.socket, drip: bytes, seconds: float = 35) -> tuple
     return seconds, answered
 
 
-def slow_headers(web: Web) -> tuple[float, bytes]:
+def slow_headers(web: HttpServer) -> tuple[float, bytes]:
     with web.connection(ATTACKER) as line:
         return closed_after(line, sized(extra=b"X-A: b\r\n" * 100))
 
 
-def silence(web: Web) -> tuple[float, bytes]:
+def silence(web: HttpServer) -> tuple[float, bytes]:
     with web.connection(ATTACKER) as line:
         return closed_after(line, b"")
 
 
-def a_slow_second_request(web: Web) -> tuple[float, bytes]:
+def a_slow_second_request(web: HttpServer) -> tuple[float, bytes]:
     with web.connection(ATTACKER) as line:
         line.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
         assert becomes(True, lambda: line.recv(65_536).endswith(b"ok\n"))
         return closed_after(line, sized(extra=b"X-A: b\r\n" * 100))
 
 
-def a_slow_body(web: Web) -> tuple[float, bytes]:
+def a_slow_body(web: HttpServer) -> tuple[float, bytes]:
     with web.connection(ATTACKER) as line:
         line.sendall(post(b"{", b"Content-Length: 1000\r\n"))
         return closed_after(line, b" " * 999)
 
 
-def slow_chunks(web: Web) -> tuple[float, bytes]:
+def slow_chunks(web: HttpServer) -> tuple[float, bytes]:
     with web.connection(ATTACKER) as line:
         line.sendall(post(b"", CHUNKED))
         return closed_after(line, b"1\r\n \r\n" * 100)
 
 
-def a_slow_body_for_nothing(web: Web) -> tuple[float, bytes]:
+def a_slow_body_for_nothing(web: HttpServer) -> tuple[float, bytes]:
     with web.connection(ATTACKER) as line:
         line.sendall(post(b"{", b"Content-Length: 1000\r\n", path=b"/x").replace(b"Connection: close\r\n", b""))
         return closed_after(line, b" " * 999)
 
 
-def answers_that_nobody_takes(web: Web) -> tuple[float, bytes]:
+def answers_that_nobody_takes(web: HttpServer) -> tuple[float, bytes]:
     params = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": REQUEST_META}}).encode()
     told = b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n"
     asked = sized(params, told).replace(b"Connection: close\r\n", b"")
@@ -469,8 +473,8 @@ def answers_that_nobody_takes(web: Web) -> tuple[float, bytes]:
         return time.monotonic() - start, b""
 
 
-def a_stream_that_is_left_with_more_to_say(web: Web) -> tuple[float, bytes]:
-    with Visit(web.url, source="127.0.0.4") as visit, web.connection("127.0.0.4") as line:
+def a_stream_that_is_left_with_more_to_say(web: HttpServer) -> tuple[float, bytes]:
+    with McpClient(web.url, source="127.0.0.4") as visit, web.connection("127.0.0.4") as line:
         start = time.monotonic()
         line.sendall(stream_of(visit) + b"GET /")
         assert b"200 OK" in line.recv(65_536)
@@ -480,7 +484,7 @@ def a_stream_that_is_left_with_more_to_say(web: Web) -> tuple[float, bytes]:
         return time.monotonic() - start, b""
 
 
-def stream_of(visit: Visit) -> bytes:
+def stream_of(visit: McpClient) -> bytes:
     """Return the request for the stream of a session."""
     return b"GET /mcp HTTP/1.1\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n%s\r\n" % (
         str(visit.session).encode(),
@@ -488,14 +492,14 @@ def stream_of(visit: Visit) -> bytes:
     )
 
 
-def stream_state(visit: Visit) -> str:
+def stream_state(visit: McpClient) -> str:
     """Say whether a session has a stream."""
     told = {"Accept": "text/event-stream", "Mcp-Session-Id": str(visit.session)}
     with visit.http.stream("GET", visit.url, headers=told) as response:
         return "taken" if response.status_code == 409 else "free"
 
 
-SLOW: dict[Callable[[Web], tuple[float, bytes]], tuple[float, float, list[int]]] = {
+SLOW: dict[Callable[[HttpServer], tuple[float, bytes]], tuple[float, float, list[int]]] = {
     slow_headers: (9, 14, []),
     silence: (9, 14, []),
     a_slow_second_request: (9, 14, []),
@@ -507,7 +511,7 @@ SLOW: dict[Callable[[Web], tuple[float, bytes]], tuple[float, float, list[int]]]
 }
 
 
-def test_nobody_can_let_the_server_wait(web: Web) -> None:
+def test_nobody_can_let_the_server_wait(web: HttpServer) -> None:
     with neighbour_served(web, pause=0.2), ThreadPoolExecutor(len(SLOW)) as pool:
         ends = dict(zip(SLOW, pool.map(lambda slow: slow(web), SLOW), strict=True))
 
@@ -530,7 +534,7 @@ def _ended(lines: list[socket.socket]) -> int:
     return len(watch.poll(0))
 
 
-def test_connections_of_one_client_leave_room_for_others_and_go_again(web: Web) -> None:
+def test_connections_of_one_client_leave_room_for_others_and_go_again(web: HttpServer) -> None:
     before = descriptors(web.process.pid)
     with neighbour_served(web), contextlib.ExitStack() as lines:
         opened = [lines.enter_context(web.connection("127.0.0.5")) for _ in range(1000)]
@@ -542,7 +546,7 @@ def test_connections_of_one_client_leave_room_for_others_and_go_again(web: Web) 
     assert becomes(True, lambda: descriptors(web.process.pid) <= before + 2)
 
 
-def test_connections_of_a_trusted_proxy_are_of_many_clients(limited: Web) -> None:
+def test_connections_of_a_trusted_proxy_are_of_many_clients(limited: HttpServer) -> None:
     with neighbour_served(limited, pause=0.6), contextlib.ExitStack() as lines:
         opened = [lines.enter_context(limited.connection(PROXY)) for _ in range(400)]
         time.sleep(1)
@@ -550,17 +554,17 @@ def test_connections_of_a_trusted_proxy_are_of_many_clients(limited: Web) -> Non
         assert _ended(opened) == 0
 
 
-def test_streams_that_nobody_reads_or_that_are_left_are_forgotten(web: Web, shelf: Path, town_zim: Path) -> None:
+def test_streams_that_nobody_reads_or_that_are_left_are_forgotten(web: HttpServer, shelf: Path, town_zim: Path) -> None:
     listen = {"notifications": {"resourcesListChanged": True, "resourceSubscriptions": ["zim://files"]}}
     with contextlib.ExitStack() as stack:
         deaf = []
         for number in range(10):
-            visit = stack.enter_context(Visit(web.url, source=f"127.0.1.{number}"))
+            visit = stack.enter_context(McpClient(web.url, source=f"127.0.1.{number}"))
             visit.post("resources/subscribe", {"uri": "zim://files"})
             line = stack.enter_context(web.connection(f"127.0.1.{number}", receive=4096))
             line.sendall(stream_of(visit))
             deaf.append(line)
-        modern = Visit(web.url, STATELESS_VERSION, source="127.0.1.99")
+        modern = McpClient(web.url, STATELESS_VERSION, source="127.0.1.99")
         for _ in range(10):
             line = stack.enter_context(web.connection("127.0.1.99", receive=4096))
             request = modern.request("subscriptions/listen", listen)
@@ -569,7 +573,7 @@ def test_streams_that_nobody_reads_or_that_are_left_are_forgotten(web: Web, shel
             deaf.append(line)
         modern.http.close()
         assert becomes([20.0, 20.0], lambda: numbers(web, "in_flight", "subscriptions"))
-        with neighbour_served(web), Visit(web.url, source="127.0.1.50") as reader:
+        with neighbour_served(web), McpClient(web.url, source="127.0.1.50") as reader:
             heard = _hears(web, reader, lambda: _stir(shelf, town_zim))
         for line in deaf:
             reset(line)
@@ -586,7 +590,7 @@ def _stir(shelf: Path, town_zim: Path) -> None:
         time.sleep(1.2)
 
 
-def _hears(web: Web, visit: Visit, act: Callable[[], None]) -> bool:
+def _hears(web: HttpServer, visit: McpClient, act: Callable[[], None]) -> bool:
     """Say whether a client that reads its stream is told what happens."""
     with web.connection(str(visit.source)) as line:
         line.sendall(stream_of(visit))
@@ -594,8 +598,8 @@ def _hears(web: Web, visit: Visit, act: Callable[[], None]) -> bool:
         return becomes(True, lambda: b"list_changed" in line.recv(65_536))
 
 
-def test_a_session_that_is_over_or_was_never_there_is_not_found(web: Web, neighbour: Visit) -> None:
-    with Visit(web.url, source=ATTACKER) as visit:
+def test_a_session_that_is_over_or_was_never_there_is_not_found(web: HttpServer, neighbour: McpClient) -> None:
+    with McpClient(web.url, source=ATTACKER) as visit:
         ended = str(visit.session)
         assert visit.http.delete(web.url, headers={"Mcp-Session-Id": ended}).status_code == 200
         for wrong in (ended, "0" * 32, "a", "../" * 20, "%00", "x" * 20_000, str(neighbour.session)[:-1]):
@@ -609,9 +613,9 @@ def test_a_session_that_is_over_or_was_never_there_is_not_found(web: Web, neighb
     assert not neighbour.call("zim_health").get("isError")
 
 
-def test_a_session_belongs_to_the_token_that_began_it(guarded: Web) -> None:
-    with Visit(guarded.url, headers={"Authorization": f"Bearer {TOKEN}"}) as owner:
-        thief = Visit(guarded.url, headers={"Authorization": f"Bearer {OTHER_TOKEN}"}, session=owner.session)
+def test_a_session_belongs_to_the_token_that_began_it(guarded: HttpServer) -> None:
+    with McpClient(guarded.url, headers={"Authorization": f"Bearer {TOKEN}"}) as owner:
+        thief = McpClient(guarded.url, headers={"Authorization": f"Bearer {OTHER_TOKEN}"}, session=owner.session)
         stolen = thief.post("ping")
         ended = thief.http.delete(guarded.url, headers={"Mcp-Session-Id": str(owner.session), **thief.headers})
         thief.http.close()
@@ -620,27 +624,27 @@ def test_a_session_belongs_to_the_token_that_began_it(guarded: Web) -> None:
         assert owner.post("ping").status_code == 200
 
 
-def test_one_client_may_begin_a_hundred_sessions_and_another_still_can(web: Web) -> None:
-    with Visit(web.url, source="127.0.2.1") as visit, neighbour_served(web):
+def test_one_client_may_begin_a_hundred_sessions_and_another_still_can(web: HttpServer) -> None:
+    with McpClient(web.url, source="127.0.2.1") as visit, neighbour_served(web):
         own = visit.session
-        begun = Counter(visit.__class__.shake_hands(_afresh(visit)).status_code for _ in range(150))
-        refused = _afresh(visit).shake_hands()
+        begun = Counter(visit.__class__.initialize(_afresh(visit)).status_code for _ in range(150))
+        refused = _afresh(visit).initialize()
         visit.http.delete(web.url, headers={"Mcp-Session-Id": str(own)})
-        again = _afresh(visit).shake_hands()
+        again = _afresh(visit).initialize()
 
-    with Visit(web.url, source="127.0.2.2") as other:
+    with McpClient(web.url, source="127.0.2.2") as other:
         assert other.session
     assert begun == {200: 99, 429: 51}
     assert refused.headers["retry-after"] == "60"
     assert again.status_code == 200
 
 
-def _afresh(visit: Visit) -> Visit:
+def _afresh(visit: McpClient) -> McpClient:
     visit.session = None
     return visit
 
 
-def test_sessions_whose_clients_leave_at_once_take_no_room(web: Web) -> None:
+def test_sessions_whose_clients_leave_at_once_take_no_room(web: HttpServer) -> None:
     def come_and_go(number: int) -> None:
         with web.connection(f"127.0.3.{number % 20}") as line:
             line.sendall(sized())
@@ -650,17 +654,17 @@ def test_sessions_whose_clients_leave_at_once_take_no_room(web: Web) -> None:
         for number in range(1500):
             come_and_go(number)
 
-    with Visit(web.url, source="127.0.2.3") as other:
+    with McpClient(web.url, source="127.0.2.3") as other:
         assert other.session
 
 
-def test_guessing_tokens_is_slowed_down_and_the_right_one_still_passes(guarded: Web) -> None:
-    with Visit(guarded.url, STATELESS_VERSION, source="127.0.4.1") as guesser:
+def test_guessing_tokens_is_slowed_down_and_the_right_one_still_passes(guarded: HttpServer) -> None:
+    with McpClient(guarded.url, STATELESS_VERSION, source="127.0.4.1") as guesser:
         guessed = [
             guesser.post("tools/list", headers={"Authorization": f"Bearer secret-guess-{n:02}"}) for n in range(30)
         ]
         right = guesser.post("tools/list", headers={"Authorization": f"Bearer {TOKEN}"})
-    with Visit(guarded.url, STATELESS_VERSION, source="127.0.4.2") as other:
+    with McpClient(guarded.url, STATELESS_VERSION, source="127.0.4.2") as other:
         elsewhere = other.post("tools/list", headers={"Authorization": "Bearer secret-guess-00"})
 
     assert Counter(response.status_code for response in guessed) == {401: 10, 429: 20}
@@ -687,7 +691,7 @@ CREDENTIALS = {
 
 
 @pytest.mark.parametrize("credentials", CREDENTIALS.values(), ids=CREDENTIALS)
-def test_only_the_right_token_in_the_right_place_opens_the_door(guarded: Web, credentials: str) -> None:
+def test_only_the_right_token_in_the_right_place_opens_the_door(guarded: HttpServer, credentials: str) -> None:
     source = f"127.0.5.{list(CREDENTIALS.values()).index(credentials) + 1}"
 
     answered = guarded.raw(sized(extra=credentials.encode()), source=source)
@@ -697,16 +701,16 @@ def test_only_the_right_token_in_the_right_place_opens_the_door(guarded: Web, cr
 
 
 @pytest.mark.parametrize("query", ["access_token={}", "token={}", "Authorization=Bearer%20{}"])
-def test_a_token_in_the_address_opens_nothing_and_is_not_written_down(guarded: Web, query: str) -> None:
+def test_a_token_in_the_address_opens_nothing_and_is_not_written_down(guarded: HttpServer, query: str) -> None:
     path = f"/mcp?{query.format(TOKEN)}".encode()
 
     assert statuses(guarded.raw(sized(path=path), source="127.0.5.99")) == [401]
-    with Visit(guarded.url, STATELESS_VERSION, headers={"Authorization": f"Bearer {TOKEN}"}) as visit:
+    with McpClient(guarded.url, STATELESS_VERSION, headers={"Authorization": f"Bearer {TOKEN}"}) as visit:
         visit.call("zim_health")
     assert TOKEN not in guarded.log
 
 
-def test_many_calls_of_one_client_are_limited_and_others_served(limited: Web) -> None:
+def test_many_calls_of_one_client_are_limited_and_others_served(limited: HttpServer) -> None:
     def call(number: int) -> str:
         answered = limited.raw(modern_call(number), source="127.0.6.1", seconds=30)
         told = b"rate_limit" if b"rate_limit" in answered else b""
@@ -719,9 +723,9 @@ def test_many_calls_of_one_client_are_limited_and_others_served(limited: Web) ->
     assert 20 <= ends["200"] <= 40
 
 
-def calls(web: Web, source: str, forwarded: Callable[[int], str]) -> Counter[bool]:
+def calls(web: HttpServer, source: str, forwarded: Callable[[int], str]) -> Counter[bool]:
     """Call a tool 40 times at once; count how many calls were too many."""
-    with Visit(web.url, STATELESS_VERSION, source=source) as visit:
+    with McpClient(web.url, STATELESS_VERSION, source=source) as visit:
         results = [
             answer(
                 visit.post(
@@ -746,19 +750,19 @@ FORWARDED: dict[str, tuple[str, Callable[[int], str], bool]] = {
 
 @pytest.mark.parametrize(("source", "forwarded", "are_many"), FORWARDED.values(), ids=FORWARDED)
 def test_whom_a_request_is_from_is_believed_of_trusted_proxies_only(
-    limited: Web, source: str, forwarded: Callable[[int], str], *, are_many: bool
+    limited: HttpServer, source: str, forwarded: Callable[[int], str], *, are_many: bool
 ) -> None:
     too_many = calls(limited, source, forwarded)
 
     assert (too_many[True] == 0) is are_many
 
 
-def test_a_client_cannot_write_into_the_log_or_the_answers(web: Web) -> None:
+def test_a_client_cannot_write_into_the_log_or_the_answers(web: HttpServer) -> None:
     mark = "forged-7f3a"
     told = f"X-Request-Id: {mark}\r\nX-Forwarded-For: {mark}\r\nUser-Agent: {mark}\r\nReferer: {mark}\r\n"
 
     answered = web.raw(sized(extra=told.encode()), source=ATTACKER)
-    with Visit(web.url, STATELESS_VERSION) as visit:
+    with McpClient(web.url, STATELESS_VERSION) as visit:
         visit.post("tools/call", {"name": f"{mark}\nWARNING forged", "arguments": {}}, headers={"Mcp-Name": ""})
         visit.post("x\r\nforged", {}, headers={"Mcp-Method": ""})
 

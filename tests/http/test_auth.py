@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from support.http_server import TOKEN, Visit, Web, text_of
+from support.http_server import TOKEN, HttpServer, McpClient, text_of
 from support.stdio_server import DEFAULT_VERSION, STATELESS_VERSION
 
 OTHER = "another-token-of-length"
@@ -21,8 +21,8 @@ def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def web(town_zim: Path, token_file: Path) -> Iterator[Web]:
-    with Web((town_zim,), {"AUTH_TOKEN_FILE": str(token_file), "HOST": "0.0.0.0"}) as web:
+def web(town_zim: Path, token_file: Path) -> Iterator[HttpServer]:
+    with HttpServer((town_zim,), {"AUTH_TOKEN_FILE": str(token_file), "HOST": "0.0.0.0"}) as web:
         yield web
 
 
@@ -31,8 +31,8 @@ def bearer(token: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("revision", [DEFAULT_VERSION, STATELESS_VERSION])
-def test_who_shows_a_token_is_served(web: Web, revision: str) -> None:
-    with Visit(web.url, revision, headers=bearer(TOKEN)) as visit:
+def test_who_shows_a_token_is_served(web: HttpServer, revision: str) -> None:
+    with McpClient(web.url, revision, headers=bearer(TOKEN)) as visit:
         assert "towns" in text_of(visit.call("zim_query", query="list archives"))
 
 
@@ -46,7 +46,7 @@ def test_who_shows_a_token_is_served(web: Web, revision: str) -> None:
         ({"Authorization": "Bearer"}, None),
     ],
 )
-def test_everyone_else_is_told_what_is_missing(web: Web, headers: dict[str, str], error: str | None) -> None:
+def test_everyone_else_is_told_what_is_missing(web: HttpServer, headers: dict[str, str], error: str | None) -> None:
     for path in ("/mcp", "/mcp/", "/metrics"):
         response = httpx2.get(f"{web.root}{path}", headers=headers)
 
@@ -55,16 +55,16 @@ def test_everyone_else_is_told_what_is_missing(web: Web, headers: dict[str, str]
         assert (f'error="{error}"' in response.headers["www-authenticate"]) == (error is not None)
 
 
-def test_probes_need_no_token(web: Web) -> None:
+def test_probes_need_no_token(web: HttpServer) -> None:
     assert httpx2.get(f"{web.root}/healthz").text == "ok\n"
     assert httpx2.get(f"{web.root}/readyz").text == "ok\n"
 
 
-def test_a_token_in_the_address_opens_nothing(web: Web) -> None:
+def test_a_token_in_the_address_opens_nothing(web: HttpServer) -> None:
     assert httpx2.get(f"{web.root}/metrics?access_token={TOKEN}&token={TOKEN}").status_code == 401
 
 
-def test_tokens_change_without_a_restart(web: Web, token_file: Path) -> None:
+def test_tokens_change_without_a_restart(web: HttpServer, token_file: Path) -> None:
     token_file.write_text(f"{TOKEN}\n{OTHER}\n")
     time.sleep(1.1)
     both = [httpx2.get(f"{web.root}/metrics", headers=bearer(token)).status_code for token in (TOKEN, OTHER)]
@@ -79,22 +79,22 @@ def test_tokens_change_without_a_restart(web: Web, token_file: Path) -> None:
     assert "keeping the previous tokens: the token file contains no token" in web.log
 
 
-def test_a_session_belongs_to_the_token_that_began_it(web: Web, token_file: Path) -> None:
+def test_a_session_belongs_to_the_token_that_began_it(web: HttpServer, token_file: Path) -> None:
     token_file.write_text(f"{TOKEN}\n{OTHER}\n")
     time.sleep(1.1)
     with (
-        Visit(web.url, headers=bearer(TOKEN)) as visit,
-        Visit(web.url, headers=bearer(OTHER), session=visit.session) as thief,
+        McpClient(web.url, headers=bearer(TOKEN)) as visit,
+        McpClient(web.url, headers=bearer(OTHER), session=visit.session) as thief,
     ):
         assert visit.session
         assert thief.post("tools/list").status_code == 404
         assert visit.post("tools/list").status_code == 200
 
 
-def test_no_token_is_in_the_log(web: Web) -> None:
+def test_no_token_is_in_the_log(web: HttpServer) -> None:
     wrong = "a-wrong-token-of-somebody"
     httpx2.get(f"{web.root}/metrics", headers=bearer(wrong))
-    with Visit(web.url, headers=bearer(TOKEN)) as visit:
+    with McpClient(web.url, headers=bearer(TOKEN)) as visit:
         visit.call("zim_query", query="the bells of the old harbour")
 
     assert "tool=zim_query" in web.log

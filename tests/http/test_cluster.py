@@ -20,9 +20,9 @@ import pytest
 
 from support.archives import write_zim
 from support.event_stream import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening, settle, stream
-from support.http_server import Visit, Web, answer
+from support.http_server import HttpServer, McpClient, answer
 from support.nginx import NGINX, NGINX_CONFIG, adapted, is_listening
-from support.redis_server import Store, free_port
+from support.redis_server import RedisServer, free_port
 from support.stdio_server import INITIALIZE_VERSIONS, STATELESS_VERSION
 
 TOWN = "zim://towns"
@@ -33,7 +33,7 @@ LIMITS = {"RATE_LIMIT__ENABLED": "true", "RATE_LIMIT__REQUESTS_PER_SECOND": "0.0
 class Proxy:
     """nginx, with the file that is meant for it; but without TLS."""
 
-    def __init__(self, folder: Path, *replicas: Web) -> None:
+    def __init__(self, folder: Path, *replicas: HttpServer) -> None:
         if not NGINX:
             pytest.skip("nginx is not here")
         self.port = free_port()
@@ -68,8 +68,8 @@ class Proxy:
 @dataclass
 class Cluster:
     shelf: Path
-    a: Web
-    b: Web
+    a: HttpServer
+    b: HttpServer
     proxy: Proxy
 
     @property
@@ -82,10 +82,10 @@ class Cluster:
         write_zim(self.shelf.parent / "new", page, metadata={"Title": title}).replace(self.shelf / f"{name}.zim")
 
     @contextlib.contextmanager
-    def visit_at(self, name: str, revision: str = INITIALIZE_VERSIONS[-1]) -> Iterator[Visit]:
+    def visit_at(self, name: str, revision: str = INITIALIZE_VERSIONS[-1]) -> Iterator[McpClient]:
         """A client that came through the proxy and has its session at a replica."""
         for _ in range(20):
-            with Visit(self.url, revision) as visit:
+            with McpClient(self.url, revision) as visit:
                 if str(visit.session).startswith(f"{name}-"):
                     yield visit
                     return
@@ -97,10 +97,10 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     shelf = folder / "zims"
     shelf.mkdir()
     write_zim(shelf / "towns.zim", {"A": "<p>Ravenport is a town.</p>"}, metadata={"Title": "First"})
-    with Store(folder) as store, contextlib.ExitStack() as stack:
+    with RedisServer(folder) as store, contextlib.ExitStack() as stack:
         shared = QUICK | LIMITS | {"REDIS_URL": store.url}
         with ThreadPoolExecutor(2) as both:
-            a, b = both.map(lambda name: Web((shelf,), shared | {"REPLICA": name}).__enter__(), "ab")
+            a, b = both.map(lambda name: HttpServer((shelf,), shared | {"REPLICA": name}).__enter__(), "ab")
         stack.push(a)
         stack.push(b)
         yield Cluster(shelf, a, b, stack.enter_context(Proxy(folder, a, b)))
@@ -112,11 +112,11 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
 
 
-def asks(visit: Visit) -> str:
+def asks(visit: McpClient) -> str:
     return str(visit.call("zim_query", query="Ravenport")["content"][0]["text"])
 
 
-def calls_at(replica: Web) -> float:
+def calls_at(replica: HttpServer) -> float:
     told = httpx2.get(f"{replica.root}/metrics").text
     found = re.search(r'calls_total{method="tools/call",outcome="ok",tool="zim_query"} (\S+)', told)
     return float(found[1]) if found else 0.0
@@ -125,7 +125,7 @@ def calls_at(replica: Web) -> float:
 def test_calls_of_2026_07_28_go_to_whichever_replica_has_time(two: Cluster) -> None:
     before = [calls_at(replica) for replica in (two.a, two.b)]
     for _ in range(6):
-        with Visit(two.url, STATELESS_VERSION, source="127.0.0.2") as visit:
+        with McpClient(two.url, STATELESS_VERSION, source="127.0.0.2") as visit:
             assert "Ravenport" in asks(visit)
 
     after = [calls_at(replica) for replica in (two.a, two.b)]
@@ -136,7 +136,7 @@ def test_calls_of_2026_07_28_go_to_whichever_replica_has_time(two: Cluster) -> N
 @pytest.mark.parametrize("revision", INITIALIZE_VERSIONS)
 def test_a_session_stays_where_it_began(two: Cluster, revision: str) -> None:
     for number in range(4):
-        with Visit(two.url, revision, source=f"127.0.1.{number + 1}") as visit:
+        with McpClient(two.url, revision, source=f"127.0.1.{number + 1}") as visit:
             assert re.match("^[ab]-[0-9a-f]+$", str(visit.session))
             for _ in range(3):
                 assert "Ravenport" in asks(visit)
@@ -149,22 +149,22 @@ def test_a_session_stays_where_it_began(two: Cluster, revision: str) -> None:
 def test_subscribers_of_both_replicas_hear_of_a_change(two: Cluster, revision: str) -> None:
     with contextlib.ExitStack() as stack:
         if revision == STATELESS_VERSION:
-            visits = [stack.enter_context(Visit(two.url, STATELESS_VERSION)) for _ in range(4)]
+            visits = [stack.enter_context(McpClient(two.url, STATELESS_VERSION)) for _ in range(4)]
         else:
             visits = [stack.enter_context(two.visit_at(name)) for name in "ab"]
         ears = [stack.enter_context(listening(visit, TOWN)) for visit in visits]
-        assert all(ear.hear(ACKNOWLEDGED) for ear in ears if revision == STATELESS_VERSION)
+        assert all(ear.wait_for(ACKNOWLEDGED) for ear in ears if revision == STATELESS_VERSION)
         settle()
         two.put(f"For {revision}")
 
-        assert all(ear.hear(UPDATED, uri=TOWN) for ear in ears)
+        assert all(ear.wait_for(UPDATED, uri=TOWN) for ear in ears)
         two.put("New", f"isles-{revision}")
-        assert all(ear.hear(LIST_CHANGED) for ear in ears)
+        assert all(ear.wait_for(LIST_CHANGED) for ear in ears)
 
 
 def taken(url: str, **client: Any) -> int:
     """How many calls a client can make until the rate limit says no."""
-    with Visit(url, STATELESS_VERSION, **client) as visit:
+    with McpClient(url, STATELESS_VERSION, **client) as visit:
         for number in range(200):
             result = visit.call("zim_query", query=f"Ravenport {number % 3}")
             if result.get("isError"):
@@ -211,7 +211,7 @@ class Caller(threading.Thread):
     def run(self) -> None:
         while not self.may_end.is_set():
             with (
-                Visit(self._url, STATELESS_VERSION, source=self._source) as visit,
+                McpClient(self._url, STATELESS_VERSION, source=self._source) as visit,
                 contextlib.suppress(httpx2.TransportError),
             ):
                 self.outcomes.append(False)
@@ -240,7 +240,7 @@ def test_a_replica_that_ends_is_missed_by_no_call(two: Cluster) -> None:  # the 
 
     for caller in callers:
         assert all(caller.finish())
-    with Visit(two.url) as visit:
+    with McpClient(two.url) as visit:
         assert answer(visit.post("tools/list"))["result"]["tools"]
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", two.a.port), 1)
@@ -257,9 +257,9 @@ def test_when_a_replica_dies_no_call_is_lost_but_those_it_had(widow: Cluster) ->
     with contextlib.ExitStack() as stack:
         at_a, at_b = (stack.enter_context(widow.visit_at(name)) for name in "ab")
         heard_a, heard_b = (stack.enter_context(listening(visit, TOWN)) for visit in (at_a, at_b))
-        modern = stack.enter_context(Visit(widow.url, STATELESS_VERSION))
+        modern = stack.enter_context(McpClient(widow.url, STATELESS_VERSION))
         ears = [stack.enter_context(listening(modern, TOWN)) for _ in range(4)]
-        assert all(ear.hear(ACKNOWLEDGED) for ear in ears)
+        assert all(ear.wait_for(ACKNOWLEDGED) for ear in ears)
         callers = [Caller(widow.url, f"127.0.2.{number}") for number in (1, 2)]
         callers[0].go_on()
         widow.a.stop(signal.SIGKILL)
@@ -279,12 +279,12 @@ def test_when_a_replica_dies_no_call_is_lost_but_those_it_had(widow: Cluster) ->
         lost = [at_a.post("tools/list"), at_a.http.send(stream(at_a))]
         assert [response.status_code for response in lost] == [404, 404]
         at_a.session = None
-        assert at_a.shake_hands().status_code == 200
+        assert at_a.initialize().status_code == 200
         assert str(at_a.session).startswith("b-")
         assert "Ravenport" in asks(at_a)
 
         again = [stack.enter_context(listening(visit, TOWN)) for visit in (modern, at_a)]
-        assert again[0].hear(ACKNOWLEDGED)
+        assert again[0].wait_for(ACKNOWLEDGED)
         settle()
         widow.put("Second")
-        assert all(ear.hear(UPDATED, uri=TOWN) for ear in (*again, *left, heard_b))
+        assert all(ear.wait_for(UPDATED, uri=TOWN) for ear in (*again, *left, heard_b))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp.http import middleware
-from support.http_server import Visit, Web
+from support.http_server import HttpServer, McpClient
 
 PROXIES = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8")]
 
@@ -42,8 +42,8 @@ def test_a_client_is_the_nearest_address_that_is_no_trusted_proxy(
 
 
 def test_a_session_id_tells_which_replica_has_the_session(town_zim: Path) -> None:
-    with Web((town_zim,), {"REPLICA": "a"}) as web, Visit(web.url) as visit:
-        other = Visit(web.url, session=str(visit.session).replace("a-", "b-", 1))
+    with HttpServer((town_zim,), {"REPLICA": "a"}) as web, McpClient(web.url) as visit:
+        other = McpClient(web.url, session=str(visit.session).replace("a-", "b-", 1))
         answered = [each.post("tools/list").status_code for each in (visit, other)]
         other.http.close()
 

@@ -13,7 +13,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from support.http_server import TOKEN, Visit, Web, text_of
+from support.http_server import TOKEN, HttpServer, McpClient, text_of
 from support.stdio_server import STATELESS_VERSION
 
 ISSUER = "https://login.example"
@@ -31,7 +31,7 @@ def token(key: Any = KEY, algorithm: str = "RS256", kid: str | None = "one", **c
 
 
 @pytest.fixture(scope="module")
-def web(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+def web(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     keys = tmp_path_factory.mktemp("keys") / "jwks.json"
     keys.write_text(json.dumps(KEYS))
     settings = {
@@ -41,7 +41,7 @@ def web(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[We
         "OAUTH__SCOPES": '["zim:read"]',
         "AUTH_TOKEN": TOKEN,
     }
-    with Web((town_zim,), settings) as web:
+    with HttpServer((town_zim,), settings) as web:
         yield web
 
 
@@ -49,12 +49,12 @@ def bearer(value: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {value}"}
 
 
-def test_an_access_token_that_was_made_for_this_server_opens_it(web: Web) -> None:
-    with Visit(web.url, STATELESS_VERSION, headers=bearer(token())) as visit:
+def test_an_access_token_that_was_made_for_this_server_opens_it(web: HttpServer) -> None:
+    with McpClient(web.url, STATELESS_VERSION, headers=bearer(token())) as visit:
         assert "towns" in text_of(visit.call("zim_query", query="list archives"))
 
 
-def test_a_token_of_the_settings_opens_it_too(web: Web) -> None:
+def test_a_token_of_the_settings_opens_it_too(web: HttpServer) -> None:
     assert httpx2.get(f"{web.root}/metrics", headers=bearer(TOKEN)).status_code == 200
 
 
@@ -76,26 +76,26 @@ def test_a_token_of_the_settings_opens_it_too(web: Web) -> None:
     ],
     ids=lambda claims: " ".join(claims) + ("" if "algorithm" not in claims else f" {claims['algorithm']}"),
 )
-def test_another_access_token_does_not(web: Web, claims: dict[str, Any]) -> None:
+def test_another_access_token_does_not(web: HttpServer, claims: dict[str, Any]) -> None:
     response = httpx2.get(f"{web.root}/metrics", headers=bearer(token(**claims)))
 
     assert response.status_code in {401, 403, 429}
 
 
-def test_an_unsigned_token_does_not(web: Web) -> None:
+def test_an_unsigned_token_does_not(web: HttpServer) -> None:
     unsigned = jwt.encode({"iss": ISSUER, "aud": RESOURCE, "sub": "ada", "exp": 32503680000}, None, "none")
 
     assert httpx2.get(f"{web.root}/metrics", headers=bearer(unsigned)).status_code in {401, 429}
 
 
-def test_a_token_without_the_scope_is_told_which(web: Web) -> None:
+def test_a_token_without_the_scope_is_told_which(web: HttpServer) -> None:
     response = httpx2.get(f"{web.root}/metrics", headers=bearer(token(scope="email")))
 
     assert response.status_code == 403
     assert 'error="insufficient_scope", scope="zim:read"' in response.headers["www-authenticate"]
 
 
-def test_a_client_finds_the_identity_provider(web: Web) -> None:
+def test_a_client_finds_the_identity_provider(web: HttpServer) -> None:
     refused = httpx2.post(web.url)
     told = httpx2.get(f"{web.root}/.well-known/oauth-protected-resource/mcp").json()
 
@@ -125,7 +125,7 @@ def test_keys_can_come_from_the_provider(town_zim: Path) -> None:
         "OAUTH__RESOURCE": RESOURCE,
         "OAUTH__JWKS_URL": f"http://127.0.0.1:{provider.server_port}/keys",
     }
-    with Web((town_zim,), settings) as web:
+    with HttpServer((town_zim,), settings) as web:
         good = httpx2.get(f"{web.root}/metrics", headers=bearer(token())).status_code
         bad = httpx2.get(f"{web.root}/metrics", headers=bearer(token(aud="x"))).status_code
         provider.shutdown()

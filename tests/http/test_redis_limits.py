@@ -16,8 +16,8 @@ from openzim_mcp.config import RateLimitSettings
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 from openzim_mcp.http import redis_limits
 from openzim_mcp.http.redis_limits import RedisBuckets
-from support.http_server import Visit, Web
-from support.redis_server import PASSWORD, Store
+from support.http_server import HttpServer, McpClient
+from support.redis_server import PASSWORD, RedisServer
 
 pytestmark = pytest.mark.anyio
 
@@ -27,14 +27,14 @@ WINDOW = 20
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with Store(tmp_path_factory.mktemp("store")) as store:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("store")) as store:
         yield store
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path) as store:
+def own(tmp_path: Path) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path) as store:
         yield store
 
 
@@ -50,7 +50,7 @@ async def taken(of: RedisBuckets | MemoryBuckets, client: str, *costs: int) -> l
     return [await of.take(client, "default", cost) == 0 for cost in costs]
 
 
-async def test_processes_draw_from_one_bucket(running: Store) -> None:
+async def test_processes_draw_from_one_bucket(running: RedisServer) -> None:
     async with purse(running.url) as here, purse(running.url) as there:
         assert await taken(here, "one", 3, 3) == [True, True]
         assert await taken(there, "one", 3, 3) == [True, False]
@@ -58,14 +58,14 @@ async def test_processes_draw_from_one_bucket(running: Store) -> None:
         assert here.is_shared
 
 
-async def test_a_client_does_not_pay_for_another(running: Store) -> None:
+async def test_a_client_does_not_pay_for_another(running: RedisServer) -> None:
     async with purse(running.url) as here:
         assert await taken(here, "two", 10, 1) == [True, False]
         assert await taken(here, "2001:db8::/64", 10, 1) == [True, False]
         assert await taken(here, "{}", 10, 1) == [True, False]
 
 
-async def test_an_operation_with_a_limit_of_its_own_pays_twice(running: Store) -> None:
+async def test_an_operation_with_a_limit_of_its_own_pays_twice(running: RedisServer) -> None:
     limits = SLOW | {"per_operation_limits": {"search": {"requests_per_second": 0.1, "burst_size": 4}}}
     async with purse(running.url, **limits) as here, purse(running.url, **limits) as there:
         assert await here.take("three", "search", 2) == 0
@@ -75,7 +75,7 @@ async def test_an_operation_with_a_limit_of_its_own_pays_twice(running: Store) -
         assert await there.take("three", "get_entry", 1) > 0
 
 
-async def test_a_call_that_is_refused_costs_nothing(running: Store) -> None:
+async def test_a_call_that_is_refused_costs_nothing(running: RedisServer) -> None:
     limits = SLOW | {"per_operation_limits": {"search": {"requests_per_second": 0.5, "burst_size": 4}}}
     async with purse(running.url, **limits) as here:
         assert await here.take("four", "default", 9) == 0
@@ -84,7 +84,7 @@ async def test_a_call_that_is_refused_costs_nothing(running: Store) -> None:
         assert await here.take("four", "search", 1) == 0
 
 
-async def test_the_wait_is_right(running: Store) -> None:
+async def test_the_wait_is_right(running: RedisServer) -> None:
     async with purse(running.url, requests_per_second=20, burst_size=10) as here:
         assert await taken(here, "five", 10) == [True]
         wait = await here.take("five", "default", 4)
@@ -95,7 +95,7 @@ async def test_the_wait_is_right(running: Store) -> None:
 
 
 @pytest.mark.parametrize("cost", [1, 5, 10, 11, 1000])
-async def test_no_wait_is_negative_or_longer_than_filling_the_bucket_takes(running: Store, cost: int) -> None:
+async def test_no_wait_is_negative_or_longer_than_filling_the_bucket_takes(running: RedisServer, cost: int) -> None:
     async with purse(running.url) as here:
         assert await taken(here, f"six-{cost}", 10) == [True]
         wait = await here.take(f"six-{cost}", "default", cost)
@@ -103,13 +103,13 @@ async def test_no_wait_is_negative_or_longer_than_filling_the_bucket_takes(runni
     assert min(cost, 10) / 0.5 - 1 <= wait <= WINDOW
 
 
-async def test_more_than_the_bucket_holds_can_be_taken_from_a_full_one(running: Store) -> None:
+async def test_more_than_the_bucket_holds_can_be_taken_from_a_full_one(running: RedisServer) -> None:
     async with purse(running.url) as here:
         assert await taken(here, "seven", 25) == [True]
         assert await taken(here, "eight", 1, 25) == [True, False]
 
 
-async def test_shared_buckets_are_like_those_of_one_process(running: Store) -> None:
+async def test_shared_buckets_are_like_those_of_one_process(running: RedisServer) -> None:
     limits: dict[str, Any] = {
         "requests_per_second": 40,
         "burst_size": 20,
@@ -125,7 +125,7 @@ async def test_shared_buckets_are_like_those_of_one_process(running: Store) -> N
 
 
 @pytest.mark.parametrize("scheme", ["redis", "valkey", "unix"])
-async def test_every_kind_of_address_leads_to_the_store(running: Store, scheme: str) -> None:
+async def test_every_kind_of_address_leads_to_the_store(running: RedisServer, scheme: str) -> None:
     urls = {
         "redis": running.url,
         "valkey": running.url.replace("redis://", "valkey://"),
@@ -138,7 +138,7 @@ async def test_every_kind_of_address_leads_to_the_store(running: Store, scheme: 
 
 
 async def test_without_the_store_each_process_counts_alone_until_it_is_back(
-    own: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    own: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(redis_limits, "_RETRY_SECONDS", 0.3)
@@ -166,7 +166,7 @@ async def test_without_the_store_each_process_counts_alone_until_it_is_back(
     assert PASSWORD not in caplog.text
 
 
-async def test_a_store_that_hangs_delays_few_calls_and_none_for_long(own: Store) -> None:
+async def test_a_store_that_hangs_delays_few_calls_and_none_for_long(own: RedisServer) -> None:
     async with purse(own.url) as here:
         await here.take("one", "default", 1)
         own.hang()
@@ -177,14 +177,14 @@ async def test_a_store_that_hangs_delays_few_calls_and_none_for_long(own: Store)
                 await here.take("one", "default", 1)
                 seconds.append(time.monotonic() - start)
         finally:
-            own.go_on()
+            own.resume()
 
     assert max(seconds) < 0.9
     assert sum(took > 0.1 for took in seconds) == 1
 
 
 async def test_one_call_looks_for_a_store_that_hangs_and_the_others_do_not_wait(
-    own: Store, monkeypatch: pytest.MonkeyPatch
+    own: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_limits, "_RETRY_SECONDS", 0.6)
     async with purse(own.url) as here:
@@ -203,12 +203,14 @@ async def test_one_call_looks_for_a_store_that_hangs_and_the_others_do_not_wait(
                 for _ in range(10):
                     tasks.start_soon(call)
         finally:
-            own.go_on()
+            own.resume()
 
     assert sum(took > 0.1 for took in seconds) == 1
 
 
-async def test_a_wrong_password_is_told_by_its_kind_only(running: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_wrong_password_is_told_by_its_kind_only(
+    running: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
     async with purse(running.url.replace(PASSWORD, "not-the-password")) as here:
         assert await taken(here, "eleven", 10, 1) == [True, False]
 
@@ -241,11 +243,11 @@ async def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.M
         redis_limits.check_redis_url("redis://h")
 
 
-async def test_a_server_starts_and_answers_without_its_store(own: Store, town_zim: Path) -> None:
+async def test_a_server_starts_and_answers_without_its_store(own: RedisServer, town_zim: Path) -> None:
     own.stop()
     settings = {"REDIS_URL": own.url, "RATE_LIMIT__ENABLED": "true", "LOGGING__LEVEL": "DEBUG"}
-    with Web((town_zim,), settings) as web:
-        with Visit(web.url) as visit:
+    with HttpServer((town_zim,), settings) as web:
+        with McpClient(web.url) as visit:
             assert not visit.call("zim_query", query="Ravenport").get("isError")
         assert web.stop() == 0
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from support.http_server import Web
+from support.http_server import HttpServer
 
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "mcp-session-id, mcp-param-x"}
 
 
 @pytest.fixture(scope="module")
-def web(town_zim: Path) -> Iterator[Web]:
-    with Web(
+def web(town_zim: Path) -> Iterator[HttpServer]:
+    with HttpServer(
         (town_zim,), {"ALLOWED_HOSTS": "zim.example,proxy.example:8443", "CORS_ORIGINS": "https://chat.example"}
     ) as web:
         yield web
@@ -38,7 +38,7 @@ def web(town_zim: Path) -> Iterator[Web]:
         ("192.0.2.1", 421),
     ],
 )
-def test_only_names_that_are_allowed_are_served(web: Web, host: str, status: int) -> None:
+def test_only_names_that_are_allowed_are_served(web: HttpServer, host: str, status: int) -> None:
     response = httpx2.put(web.url, headers={"Host": host})
 
     assert response.status_code == status
@@ -59,7 +59,7 @@ def test_only_names_that_are_allowed_are_served(web: Web, host: str, status: int
         ("null", False),
     ],
 )
-def test_only_pages_of_allowed_origins_may_ask(web: Web, origin: str, *, is_allowed: bool) -> None:
+def test_only_pages_of_allowed_origins_may_ask(web: HttpServer, origin: str, *, is_allowed: bool) -> None:
     preflight = httpx2.options(web.url, headers={"Origin": origin, **PREFLIGHT})
     response = httpx2.post(web.url, headers={"Origin": origin}, content=b"{")
 
@@ -70,7 +70,7 @@ def test_only_pages_of_allowed_origins_may_ask(web: Web, origin: str, *, is_allo
         assert ("OPENZIM_MCP_CORS_ORIGINS" in told.text) != is_allowed
 
 
-def test_a_page_can_send_and_read_what_both_eras_need(web: Web) -> None:
+def test_a_page_can_send_and_read_what_both_eras_need(web: HttpServer) -> None:
     origin = {"Origin": "https://chat.example"}
 
     preflight = httpx2.options(web.url, headers={**origin, **PREFLIGHT})
@@ -84,7 +84,7 @@ def test_a_page_can_send_and_read_what_both_eras_need(web: Web) -> None:
     )
 
 
-def test_probes_may_ask_by_any_name(web: Web) -> None:
+def test_probes_may_ask_by_any_name(web: HttpServer) -> None:
     assert httpx2.get(f"{web.root}/healthz", headers={"Host": "10.1.2.3:8000"}).status_code == 200
     assert httpx2.get(f"{web.root}/readyz", headers={"Host": "10.1.2.3:8000"}).status_code == 200
     assert httpx2.get(f"{web.root}/metrics", headers={"Host": "10.1.2.3:8000"}).status_code == 421

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from support.http_server import TOKEN, Visit, Web
+from support.http_server import TOKEN, HttpServer, McpClient
 from support.stdio_server import COMMAND, STATELESS_VERSION, child_pids, is_alive, server_environment
 
 
@@ -28,7 +28,7 @@ def refused(**settings: str) -> str:
 
 
 def test_the_first_line_says_where_what_and_how(town_zim: Path) -> None:
-    with Web((town_zim,)) as web:
+    with HttpServer((town_zim,)) as web:
         pass
 
     assert f"serves 1 archive on {web.url}; connect with: claude mcp add --transport http zim {web.url}" in web.lines[0]
@@ -39,9 +39,9 @@ def test_another_address_needs_a_token_or_an_explicit_no(town_zim: Path) -> None
 
     assert "OPENZIM_MCP_AUTH_TOKEN" in told
     assert "OPENZIM_MCP_INSECURE_DISABLE_AUTH" in told
-    with Web((town_zim,), {"HOST": "0.0.0.0", "AUTH_TOKEN": TOKEN}) as web:
+    with HttpServer((town_zim,), {"HOST": "0.0.0.0", "AUTH_TOKEN": TOKEN}) as web:
         assert httpx2.post(web.url).status_code == 401
-    with Web((town_zim,), {"HOST": "0.0.0.0", "INSECURE_DISABLE_AUTH": "true"}) as web:
+    with HttpServer((town_zim,), {"HOST": "0.0.0.0", "INSECURE_DISABLE_AUTH": "true"}) as web:
         assert httpx2.put(web.url).status_code == 405
     assert "authentication is off: anyone who can reach 0.0.0.0" in web.log
 
@@ -59,7 +59,7 @@ def test_a_short_token_is_refused() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_end_answers_calls_ends_streams_and_leaves_no_process(town_zim: Path, number: int) -> None:
-    with Web((town_zim,)) as web, Visit(web.url) as visit, Visit(web.url, STATELESS_VERSION) as modern:
+    with HttpServer((town_zim,)) as web, McpClient(web.url) as visit, McpClient(web.url, STATELESS_VERSION) as modern:
         assert visit.session
         workers = child_pids(web.process.pid)
         streams: list[int] = []

@@ -19,7 +19,7 @@ import pytest
 from openzim_mcp.http.supervisor import CANNOT_START, Supervisor
 from support.archives import write_zim
 from support.event_stream import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening, settle, stream
-from support.http_server import Visit, Web, answer
+from support.http_server import HttpServer, McpClient, answer
 from support.stdio_server import INITIALIZE_VERSIONS, STATELESS_VERSION, child_pids, is_alive, server_environment
 
 if not Path("/proc/self/task").is_dir():
@@ -37,8 +37,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pair(shelf: Path) -> Iterator[Web]:
-    with Web((shelf,), TWO) as web:
+def pair(shelf: Path) -> Iterator[HttpServer]:
+    with HttpServer((shelf,), TWO) as web:
         yield web
         assert web.stop() == 0
     assert "Traceback" not in web.log, web.log
@@ -50,7 +50,7 @@ def put(folder: Path, title: str) -> None:
     write_zim(aside, {"A": "<p>Ravenport is a town.</p>"}, metadata={"Title": title}).replace(folder / "towns.zim")
 
 
-def servers(web: Web) -> list[int]:
+def servers(web: HttpServer) -> list[int]:
     """The processes that serve, which have processes of their own that read archives."""
     for _ in range(200):
         found = [pid for pid in child_pids(web.process.pid) if child_pids(pid)]
@@ -60,18 +60,18 @@ def servers(web: Web) -> list[int]:
     raise AssertionError(web.log)
 
 
-def family(web: Web) -> list[int]:
+def family(web: HttpServer) -> list[int]:
     """All processes below the first one."""
     return [pid for child in child_pids(web.process.pid) for pid in (child, *child_pids(child))]
 
 
-def asks(web: Web, revision: str = STATELESS_VERSION) -> str:
+def asks(web: HttpServer, revision: str = STATELESS_VERSION) -> str:
     """Ask over a new connection."""
-    with Visit(web.url, revision) as visit:
+    with McpClient(web.url, revision) as visit:
         return str(visit.call("zim_query", query="Ravenport")["content"][0]["text"])
 
 
-def number(web: Web, name: str) -> float:
+def number(web: HttpServer, name: str) -> float:
     found = re.search(rf"^openzim_mcp_{re.escape(name)} (\S+)$", httpx2.get(f"{web.root}/metrics").text, re.MULTILINE)
     assert found
     return float(found[1])
@@ -86,27 +86,27 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_each_process_serves(pair: Web) -> None:
+def test_each_process_serves(pair: HttpServer) -> None:
     for pid in servers(pair):
         with stopped(pid):
             assert "Ravenport" in asks(pair)
 
 
 @pytest.mark.parametrize("revision", INITIALIZE_VERSIONS)
-def test_a_handshake_client_needs_no_affinity(pair: Web, revision: str) -> None:
+def test_a_handshake_client_needs_no_affinity(pair: HttpServer, revision: str) -> None:
     first, second = servers(pair)
-    with Visit(pair.url, revision) as visit, stopped(first):
+    with McpClient(pair.url, revision) as visit, stopped(first):
         assert visit.session is None
         assert "Ravenport" in asks(pair, revision)
     for pid in (second, first):
-        with stopped(pid), Visit(pair.url, revision, session="none") as later:
+        with stopped(pid), McpClient(pair.url, revision, session="none") as later:
             later.session = None
             assert "Ravenport" in later.call("zim_query", query="Ravenport")["content"][0]["text"]
 
 
-def test_handshake_clients_are_promised_no_notifications_and_get_no_stream(pair: Web) -> None:
-    with Visit(pair.url) as visit:
-        told = answer(visit.shake_hands())["result"]["capabilities"]["resources"]
+def test_handshake_clients_are_promised_no_notifications_and_get_no_stream(pair: HttpServer) -> None:
+    with McpClient(pair.url) as visit:
+        told = answer(visit.initialize())["result"]["capabilities"]["resources"]
         refused = visit.http.send(stream(visit))
         unknown = answer(visit.post("resources/subscribe", {"uri": TOWN}))
 
@@ -116,22 +116,22 @@ def test_handshake_clients_are_promised_no_notifications_and_get_no_stream(pair:
     assert unknown["error"]["code"] == -32601
 
 
-def test_streams_of_both_processes_hear_of_a_change_and_are_counted_together(pair: Web, shelf: Path) -> None:
-    with Visit(pair.url, STATELESS_VERSION) as visit, contextlib.ExitStack() as ears:
+def test_streams_of_both_processes_hear_of_a_change_and_are_counted_together(pair: HttpServer, shelf: Path) -> None:
+    with McpClient(pair.url, STATELESS_VERSION) as visit, contextlib.ExitStack() as ears:
         told = answer(visit.post("server/discover"))["result"]["capabilities"]["resources"]
         listeners = []
         for pid in servers(pair):
             with stopped(pid):
                 listeners += [ears.enter_context(listening(visit, TOWN)) for _ in range(2)]
-                assert all(ear.hear(ACKNOWLEDGED) for ear in listeners[-2:])
+                assert all(ear.wait_for(ACKNOWLEDGED) for ear in listeners[-2:])
         assert number(pair, "subscriptions") == 4
         settle()
         put(shelf, "Second")
 
         assert told == {"subscribe": True, "listChanged": True}
-        assert all(ear.hear(UPDATED, uri=TOWN) for ear in listeners)
+        assert all(ear.wait_for(UPDATED, uri=TOWN) for ear in listeners)
         write_zim(shelf / "isles.zim", {"A": "x"})
-        assert all(ear.hear(LIST_CHANGED) for ear in listeners)
+        assert all(ear.wait_for(LIST_CHANGED) for ear in listeners)
     for _ in range(100):
         if number(pair, "subscriptions") == 0:
             break
@@ -139,7 +139,7 @@ def test_streams_of_both_processes_hear_of_a_change_and_are_counted_together(pai
     assert number(pair, "subscriptions") == 0
 
 
-def test_metrics_are_the_sum_of_all_processes(pair: Web) -> None:
+def test_metrics_are_the_sum_of_all_processes(pair: HttpServer) -> None:
     name = 'calls_total{method="tools/call",outcome="ok",tool="zim_query"}'
     for pid in servers(pair):
         with stopped(pid):
@@ -156,11 +156,11 @@ def test_metrics_are_the_sum_of_all_processes(pair: Web) -> None:
 
 
 def test_a_process_that_is_killed_is_replaced_and_no_later_call_is_lost(town_zim: Path) -> None:
-    with Web((town_zim,), TWO) as web, Visit(web.url, STATELESS_VERSION) as visit:
+    with HttpServer((town_zim,), TWO) as web, McpClient(web.url, STATELESS_VERSION) as visit:
         first, second = servers(web)
         readers = child_pids(first)
         with stopped(second), listening(visit, TOWN) as ear:
-            assert ear.hear(ACKNOWLEDGED)
+            assert ear.wait_for(ACKNOWLEDGED)
             os.kill(first, signal.SIGKILL)
             ear.wait()
         answers = [asks(web) for _ in range(5)]
@@ -179,8 +179,12 @@ def test_a_process_that_is_killed_is_replaced_and_no_later_call_is_lost(town_zim
 
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
 def test_the_end_leaves_no_process(town_zim: Path, ending: int, code: int) -> None:
-    with Web((town_zim,), TWO) as web, Visit(web.url, STATELESS_VERSION) as visit, listening(visit, TOWN) as ear:
-        assert ear.hear(ACKNOWLEDGED)
+    with (
+        HttpServer((town_zim,), TWO) as web,
+        McpClient(web.url, STATELESS_VERSION) as visit,
+        listening(visit, TOWN) as ear,
+    ):
+        assert ear.wait_for(ACKNOWLEDGED)
         servers(web)
         processes = family(web)
         start = time.monotonic()
@@ -196,7 +200,7 @@ def test_the_end_leaves_no_process(town_zim: Path, ending: int, code: int) -> No
         socket.create_connection(("127.0.0.1", web.port), 1)
 
 
-def test_a_hang_up_ends_nothing(pair: Web) -> None:
+def test_a_hang_up_ends_nothing(pair: HttpServer) -> None:
     before = servers(pair)
     for pid in (pair.process.pid, *before):
         os.kill(pid, signal.SIGHUP)

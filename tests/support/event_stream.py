@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import httpx2
 
-from support.http_server import Visit
+from support.http_server import McpClient
 from support.stdio_server import STATELESS_VERSION
 
 UPDATED = "notifications/resources/updated"
@@ -21,7 +21,7 @@ ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
 @dataclass
-class Ear:
+class EventStream:
     """One stream, read in a thread of its own."""
 
     request: httpx2.Request
@@ -52,7 +52,7 @@ class Ear:
         self._thread.join(seconds)
         assert self.has_ended
 
-    def hear(self, method: str, seconds: float = 10, **params: Any) -> bool:
+    def wait_for(self, method: str, seconds: float = 10, **params: Any) -> bool:
         """Wait for a notification with these parameters, and forget it and those before it."""
         with self._told:
             return self._told.wait_for(lambda: self._take(method, params), seconds)
@@ -80,17 +80,17 @@ class Ear:
             self._told.notify_all()
 
 
-def listening(visit: Visit, *uris: str) -> Ear:
+def listening(visit: McpClient, *uris: str) -> EventStream:
     """What a client hears: of the list, and of these resources, in the way of its revision."""
     if visit.revision == STATELESS_VERSION:
         wanted = {"resourceSubscriptions": list(uris), "resourcesListChanged": True}
-        return Ear(visit.request("subscriptions/listen", {"notifications": wanted}))
+        return EventStream(visit.request("subscriptions/listen", {"notifications": wanted}))
     for uri in uris:
         assert visit.post("resources/subscribe", {"uri": uri}).status_code == 200
-    return Ear(stream(visit))
+    return EventStream(stream(visit))
 
 
-def stream(visit: Visit) -> httpx2.Request:
+def stream(visit: McpClient) -> httpx2.Request:
     """The request for the stream of a session."""
     headers = {"Accept": "text/event-stream", "MCP-Protocol-Version": visit.revision, "Mcp-Session-Id": visit.session}
     given = {name: value for name, value in (headers | visit.headers).items() if value}

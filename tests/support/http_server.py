@@ -35,7 +35,7 @@ def require_address(address: str) -> None:
 
 
 @dataclass
-class Web:
+class HttpServer:
     """One server process that listens on a free port."""
 
     arguments: tuple[str | os.PathLike[str], ...]
@@ -142,7 +142,7 @@ def _parts(line: socket.socket) -> Iterator[bytes]:
 
 
 @dataclass
-class Visit:
+class McpClient:
     """A client of one server: of a handshake revision with its session, or of 2026-07-28."""
 
     url: str
@@ -159,13 +159,13 @@ class Visit:
 
     def __enter__(self) -> Self:
         if self.revision != STATELESS_VERSION and self.session is None:
-            self.shake_hands()
+            self.initialize()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
 
-    def shake_hands(self) -> httpx2.Response:
+    def initialize(self) -> httpx2.Response:
         """Begin a session."""
         client = {"protocolVersion": self.revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         response = self.post("initialize", client, headers={"MCP-Protocol-Version": ""})

@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 @dataclass
-class Store:
+class RedisServer:
     """A store on a free port of this machine, with a password."""
 
     folder: Path
@@ -68,7 +68,7 @@ class Store:
         """Take connections, and never answer."""
         self._process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
     def _wait_until_ready(self) -> None:
