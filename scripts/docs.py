@@ -133,13 +133,13 @@ def usage() -> str:
 
 def command_list() -> str:
     """Return a row for each command."""
-    return _table(["command", "what it does"], [[f"`{row.name}`", row.summary] for row in registry.ROWS])
+    return _table(["command", "what it does"], [[f"`{row.name}`", row.summary] for row in registry.COMMANDS])
 
 
 def command_help() -> str:
     """Return the help of each command."""
     parts = []
-    for row in registry.ROWS:
+    for row in registry.COMMANDS:
         command = frame.group.get_command(click.Context(frame.group), row.name)
         assert command is not None
         context = click.Context(command, info_name=f"{frame.PROGRAM} {row.name}", terminal_width=100)
@@ -149,7 +149,7 @@ def command_help() -> str:
 
 def exit_list() -> str:
     """Return a row for each exit code."""
-    return _table(["code", "meaning"], [[str(int(code)), meaning] for code, meaning in frame.MEANINGS.items()])
+    return _table(["code", "meaning"], [[str(int(code)), meaning] for code, meaning in frame.EXIT_MEANINGS.items()])
 
 
 def demo() -> str:

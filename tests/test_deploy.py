@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from openzim_mcp import config
-from openzim_mcp.cli.registry import NAMES
+from openzim_mcp.cli.registry import COMMANDS_BY_NAME
 from support.stdio_server import COMMAND
 
 ROOT = Path(__file__).parent.parent
@@ -81,7 +81,7 @@ def test_the_image_runs_as_nobody_and_asks_itself_whether_it_is_ready() -> None:
 
     assert re.search(r"^USER (\d+):(\d+)$", last, re.MULTILINE)
     assert 'CMD ["openzim-mcp", "probe"]' in last
-    assert "probe" in NAMES
+    assert "probe" in COMMANDS_BY_NAME
     assert 'ENTRYPOINT ["openzim-mcp"]' in last
 
 

@@ -12,7 +12,7 @@ import docs as generator
 import pytest
 
 from openzim_mcp import __version__, config
-from openzim_mcp.cli.registry import NAMES
+from openzim_mcp.cli.registry import COMMANDS_BY_NAME
 from support.stdio_server import StdioServer
 
 ROOT = Path(__file__).parent.parent
@@ -58,7 +58,7 @@ def test_every_setting_and_command_has_its_line() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
     assert [name for name in config.environment_variables() if f"`{name}`" not in text] == []
-    assert [name for name in NAMES if f"`{name}`" not in text] == []
+    assert [name for name in COMMANDS_BY_NAME if f"`{name}`" not in text] == []
 
 
 def test_the_readme_is_short() -> None:

@@ -186,5 +186,5 @@ def test_the_help_names_every_client() -> None:
     shown = " ".join(run("connect", "--help").out.split())
 
     assert [name for name in NAMES if name not in shown] == []
-    assert "connect" in registry.NAMES
+    assert "connect" in registry.COMMANDS_BY_NAME
     assert os.sep in clients.command_line([])[0]

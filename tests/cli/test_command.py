@@ -13,7 +13,7 @@ from support.command_line import clean_environment, run, run_on_terminal
 from support.stdio_server import COMMAND, child_pids
 
 
-@pytest.mark.parametrize("name", registry.NAMES)
+@pytest.mark.parametrize("name", registry.COMMANDS_BY_NAME)
 def test_every_command_has_help_with_an_example(name: str) -> None:
     shown = run(name, "--help")
 
@@ -25,7 +25,7 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
 def test_the_help_of_the_program_lists_every_command() -> None:
     shown = run("--help").out
 
-    assert [row.name for row in registry.ROWS if f"  {row.name} " not in shown or row.summary not in shown] == []
+    assert [row.name for row in registry.COMMANDS if f"  {row.name} " not in shown or row.summary not in shown] == []
 
 
 def test_help_needs_no_unicode() -> None:
@@ -93,7 +93,7 @@ def test_bash_completes_commands_and_options() -> None:
 
 
 def test_every_exit_code_has_its_meaning() -> None:
-    assert set(command.MEANINGS) == set(command.Exit)
+    assert set(command.EXIT_MEANINGS) == set(command.Exit)
 
 
 def test_output_that_nobody_reads_ends_quietly() -> None:

@@ -44,7 +44,7 @@ def test_directories_come_from_the_argument_the_option_the_setting_or_are_the_ha
 def test_a_question_without_an_answer_ends_with_1(isles_zim: Path) -> None:
     ended = run("ask", "xyzzyq plughq?", isles_zim)
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert ended.out.startswith("Nothing was found")
 
 
@@ -76,7 +76,7 @@ def test_search_by_title_in_one_archive(shelf: Path) -> None:
 
 
 def test_a_search_that_finds_nothing_ends_with_1(isles_zim: Path) -> None:
-    assert run("search", "xyzzyq", isles_zim).code == Exit.NO
+    assert run("search", "xyzzyq", isles_zim).code == Exit.NEGATIVE
 
 
 def test_an_article_is_read_whole_in_part_or_as_its_outline(shelf: Path) -> None:
@@ -97,9 +97,13 @@ def test_of_several_archives_the_one_with_the_title_is_read(shelf: Path) -> None
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("read", "Nowhere at all"), Exit.NO, "No archive has an article 'Nowhere at all'."),
-        (("read", "Ravenport", "--section", "Wars", "--archive", "isles_en_all"), Exit.NO, "has no section 'Wars'"),
-        (("read", "Ravenport", "--archive", "iles"), Exit.NO, "No archive 'iles'"),
+        (("read", "Nowhere at all"), Exit.NEGATIVE, "No archive has an article 'Nowhere at all'."),
+        (
+            ("read", "Ravenport", "--section", "Wars", "--archive", "isles_en_all"),
+            Exit.NEGATIVE,
+            "has no section 'Wars'",
+        ),
+        (("read", "Ravenport", "--archive", "iles"), Exit.NEGATIVE, "No archive 'iles'"),
         (("read", "Ravenport", "--archive", "broken"), Exit.UNREADABLE, "not a ZIM file"),
         (("info", "broken"), Exit.UNREADABLE, "not a ZIM file"),
         (("ask", ""), Exit.USAGE, "query"),
@@ -118,7 +122,7 @@ def test_what_cannot_be_done_is_said_in_a_line(shelf: Path, words: tuple[str, ..
 def test_an_error_is_json_for_scripts(shelf: Path) -> None:
     ended = run("info", "iles", "--json", shelf)
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert ended.json["operation"] == "archive_not_found"
 
 
@@ -144,7 +148,7 @@ def test_list_says_what_each_archive_is_and_why_one_cannot_be_read(shelf: Path) 
 def test_an_empty_directory_ends_with_1(tmp_path: Path) -> None:
     ended = run("list", tmp_path)
 
-    assert (ended.code, ended.out) == (Exit.NO, "There is no archive.\n")
+    assert (ended.code, ended.out) == (Exit.NEGATIVE, "There is no archive.\n")
 
 
 @pytest.mark.parametrize("by_file", [True, False])

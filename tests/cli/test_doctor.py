@@ -50,7 +50,7 @@ def test_archives_that_cannot_be_read_are_named_with_the_command_that_mends_them
     ended = run("doctor", tmp_path, "--json", **home)
     found = findings(ended)
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert "of" in found["archive cut_en_all_2026-01"]["text"]
     assert found["archive cut_en_all_2026-01"]["fix"] == "openzim-mcp download cut_en_all"
     assert found["archive noindex"]["state"] == "warn"
@@ -80,7 +80,7 @@ def test_wrong_settings_are_found(home: dict[str, str], variable: str, value: st
 
     assert found["state"] == state
     assert text in found["text"]
-    assert ended.code == (Exit.NO if state == "bad" else 0)
+    assert ended.code == (Exit.NEGATIVE if state == "bad" else 0)
 
 
 def test_a_connected_client_is_started_and_greeted(home: dict[str, str], town_zim: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_client_that_points_to_nothing_is_found(home: dict[str, str], town_zim
     ended = run("doctor", town_zim, "--json", **home)
     found = findings(ended)["Cursor"]
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert "wiki: '/gone/openzim-mcp' cannot be started" in found["text"]
     assert found["fix"] == f"openzim-mcp connect cursor {town_zim} --write"
 

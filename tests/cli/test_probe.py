@@ -78,7 +78,7 @@ def test_a_ready_server_ends_with_0() -> None:
     with serving(200) as server:
         ended = run("probe", **HTTP, OPENZIM_MCP_PORT=str(server.port))
 
-    assert (ended.code, ended.err) == (Exit.DONE, "")
+    assert (ended.code, ended.err) == (Exit.SUCCESS, "")
     assert ended.out == f"http://127.0.0.1:{server.port}/readyz is ready.\n"
 
 
@@ -87,7 +87,7 @@ def test_any_other_answer_ends_with_1_and_leads_nowhere(status: int) -> None:
     with serving(status) as server:
         ended = run("probe", **HTTP, OPENZIM_MCP_PORT=str(server.port))
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert ended.out == f"http://127.0.0.1:{server.port}/readyz is not ready: it answers {status}.\n"
     assert server.asked == ["/readyz"]
 
@@ -99,7 +99,7 @@ def test_a_server_that_listens_everywhere_is_asked_on_this_machine(host: str, lo
     with serving(200, loopback) as server:
         ended = run("probe", **HTTP, OPENZIM_MCP_HOST=host, OPENZIM_MCP_PORT=str(server.port))
 
-    assert ended.code == Exit.DONE
+    assert ended.code == Exit.SUCCESS
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ def test_of_an_address_its_server_is_asked(path: str, asked: str) -> None:
     with serving(200) as server:
         ended = run("probe", f"http://127.0.0.1:{server.port}{path}")
 
-    assert ended.code == Exit.DONE
+    assert ended.code == Exit.SUCCESS
     assert server.asked == [asked]
 
 
 def test_over_stdio_there_is_nothing_to_ask() -> None:
     ended = run("probe")
 
-    assert ended.code == Exit.DONE
+    assert ended.code == Exit.SUCCESS
     assert ended.out.startswith("There is nothing to ask")
 
 
@@ -126,7 +126,7 @@ def test_no_proxy_is_asked() -> None:
         address = f"http://127.0.0.1:{proxy.port}"
         ended = run("probe", f"http://127.0.0.1:{server.port}", http_proxy=address, HTTP_PROXY=address, no_proxy="")
 
-    assert ended.code == Exit.DONE
+    assert ended.code == Exit.SUCCESS
     assert proxy.asked == []
 
 
@@ -136,7 +136,7 @@ def test_a_port_where_nothing_listens_ends_with_1() -> None:
 
     ended = run("probe", f"http://127.0.0.1:{port}")
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert ended.out == f"http://127.0.0.1:{port}/readyz does not answer: Connection refused.\n"
 
 
@@ -145,7 +145,7 @@ def test_a_server_that_never_comes_to_an_end_is_not_waited_for() -> None:
     with listening(b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 100) as port:
         ended = run("probe", f"http://127.0.0.1:{port}")
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert ended.out.endswith("does not answer within 3 seconds.\n")
     assert time.monotonic() - began < 10
 
@@ -154,7 +154,7 @@ def test_what_is_no_web_server_ends_with_1() -> None:
     with listening(b"SSH-2\r\n") as port:
         ended = run("probe", f"http://127.0.0.1:{port}")
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert ended.out.endswith("does not answer as a web server does.\n")
 
 

@@ -10,16 +10,16 @@ import pytest
 from support.command_line import clean_environment
 
 SHOW = """
-from openzim_mcp.cli.terminal import Cell, Facts, Table, Terminal
+from openzim_mcp.cli.terminal import Cell, KeyValues, Table, Terminal
 table = Table(
     ["name", "size", "state", "why"],
     [["wiki", "1.2 GB", Cell("sound", "good"), "it → fits"], ["a|b", "3 B", Cell("damaged", "bad"), "Zürich…"]],
     frozenset({"size"}),
 )
 terminal = Terminal(as_json="--json" in __import__("sys").argv)
-terminal.show({"name": "Zürich"}, "# Head\\n\\nSome *text*.\\x1b[31m", table, Facts([("date", "2026")]))
-terminal.note("beside")
-with terminal.bars() as bars:
+terminal.show({"name": "Zürich"}, "# Head\\n\\nSome *text*.\\x1b[31m", table, KeyValues([("date", "2026")]))
+terminal.info("beside")
+with terminal.progress_bars() as bars:
     bars.add("wiki", 10)(10, None)
 """
 

@@ -87,7 +87,7 @@ def test_the_command_tells_sound_from_damaged(zims: Path, town_zim: Path) -> Non
     assert sound.code == 0
     assert "| towns_en_all_2026-01 |" in sound.out
     assert "| the checksum matches | answer |" in sound.out
-    assert damaged.code == Exit.NO
+    assert damaged.code == Exit.NEGATIVE
     assert "the checksum does not match" in damaged.out
 
 
@@ -99,7 +99,7 @@ def test_the_command_shows_how_far_it_is(zims: Path) -> None:
 
 @pytest.mark.parametrize("name", ["offset_in_cluster", "outofbounds_first_clusterptr", "bad_mimetype_in_dirent"])
 def test_a_file_whose_parts_do_not_fit_is_not_sound(zims: Path, name: str) -> None:
-    assert run("verify", zims / f"zim-testing-suite/nons/invalid.{name}.zim").code == Exit.NO
+    assert run("verify", zims / f"zim-testing-suite/nons/invalid.{name}.zim").code == Exit.NEGATIVE
 
 
 def test_a_server_that_runs_knows_what_the_command_found(open_server: OpenServer, zims: Path) -> None:
@@ -115,5 +115,5 @@ def test_a_server_that_runs_knows_what_the_command_found(open_server: OpenServer
 def test_an_archive_that_is_not_there_is_named(town_zim: Path) -> None:
     ended = run("verify", "nowhere", "--dir", town_zim.parent)
 
-    assert ended.code == Exit.NO
+    assert ended.code == Exit.NEGATIVE
     assert "No archive 'nowhere'" in ended.err

@@ -29,10 +29,12 @@ _MORE = "A larger --budget makes an answer longer; `read` shows whole articles, 
     'openzim-mcp ask "what does libzim do?" --budget 200 | less',
 )
 @click.argument("question")
-@command.archive
+@command.archive_option
 @click.option("--budget", metavar="TOKENS", help="How long the answer may be: small, medium, large or a number.")
-@command.where
-def run(terminal: Terminal, question: str, archive: str | None, budget: str | None, where: list[str]) -> Exit | None:
+@command.directory_arguments
+def run(
+    terminal: Terminal, question: str, archive: str | None, budget: str | None, directories: list[str]
+) -> Exit | None:
     """Answer a QUESTION from the archives, with the passages and where they are from."""
 
     async def work(backend: Backend) -> Any:
@@ -43,7 +45,7 @@ def run(terminal: Terminal, question: str, archive: str | None, budget: str | No
         except errors.NoNextPage:
             raise errors.NoNextPage("There is no next page: each command answers by itself.", hint=_MORE) from None
 
-    answer = runtime.run(terminal, where, work)
+    answer = runtime.run_with_archives(terminal, directories, work)
     text = getattr(answer, "text", None)
     if text is None:
         payload = getattr(answer, "payload", answer)
@@ -51,7 +53,7 @@ def run(terminal: Terminal, question: str, archive: str | None, budget: str | No
     else:
         payload = {"question": question, "answer": text}
     terminal.show(payload, *_blocks(text))
-    return Exit.NO if text.startswith(_NOTHING) else None
+    return Exit.NEGATIVE if text.startswith(_NOTHING) else None
 
 
 def _blocks(text: str) -> Iterator[Block]:

@@ -74,7 +74,7 @@ def run(
     found = [(entry, search.install_state(entry, here)) for entry in search.search_catalog(catalogue, wish)]
     limit = given["limit"] or (len(found) if terminal.as_json else _LISTED)
     _show(terminal, catalogue, found[:limit], len(found))
-    return None if found else Exit.NO
+    return None if found else Exit.NEGATIVE
 
 
 def _show(terminal: Terminal, catalogue: Catalog, found: list[tuple[CatalogEntry, InstallState]], total: int) -> None:
@@ -92,7 +92,7 @@ def _show(terminal: Terminal, catalogue: Catalog, found: list[tuple[CatalogEntry
         else "Nothing was found.",
     )
     if total > len(found) and not terminal.as_json:
-        terminal.note(f"{total - len(found)} more; say more words, or --limit {total}.")
+        terminal.info(f"{total - len(found)} more; say more words, or --limit {total}.")
 
 
 def _row(entry: CatalogEntry, state: InstallState) -> list[str | Cell]:

@@ -23,5 +23,5 @@ def run(terminal: Terminal, shell: str) -> None:
     """Print the lines that make a SHELL complete commands and their options."""
     kind = get_completion_class(shell)
     assert kind is not None
-    source = kind(command.group, {}, command.PROGRAM, command.COMPLETE).source()
+    source = kind(command.group, {}, command.PROGRAM, command.COMPLETION_VARIABLE).source()
     terminal.show({"shell": shell, "source": source}, Cell(source))

@@ -34,15 +34,15 @@ file = click.option("--file", "file", type=click.Path(), help="Another file than
 @server
 @file
 @write
-@command.where
-def run(terminal: Terminal, client: str | None, printed: bool, where: list[str], **given: str) -> None:  # noqa: FBT001
+@command.directory_arguments
+def run(terminal: Terminal, client: str | None, printed: bool, directories: list[str], **given: str) -> None:  # noqa: FBT001
     """Let a CLIENT start this server: show the change to its configuration, and make it with --write.
 
     CLIENT is claude-desktop, claude-code, vscode, cursor, lm-studio, goose or open-webui.
     """
     if printed and client is not None and client not in clients.NAMES:
-        where = [client, *where]
-    start = clients.command_line([*(["--mode", given["mode"]] if given["mode"] else []), *_directories(where)])
+        directories = [client, *directories]
+    start = clients.command_line([*(["--mode", given["mode"]] if given["mode"] else []), *_directories(directories)])
     if printed:
         _print(terminal, given["server"], start)
     elif client is None:
@@ -50,12 +50,12 @@ def run(terminal: Terminal, client: str | None, printed: bool, where: list[str],
     else:
         chosen = named(client)
         if change(terminal, chosen, given, lambda text: chosen.put(text, given["server"], start)):
-            terminal.note(chosen.then.format(file=given["file"] or clients.file_of(chosen), server=given["server"]))
+            terminal.info(chosen.then.format(file=given["file"] or clients.file_of(chosen), server=given["server"]))
 
 
-def _directories(where: list[str]) -> list[str]:
+def _directories(directories: list[str]) -> list[str]:
     """Return the directories to serve, as full paths: a client starts the server somewhere else."""
-    return [os.path.abspath(path) for path in runtime.settings_for(where).allowed_directories]
+    return [os.path.abspath(path) for path in runtime.load_command_settings(directories).allowed_directories]
 
 
 def _print(terminal: Terminal, server: str, start: list[str]) -> None:
@@ -111,9 +111,9 @@ def change(terminal: Terminal, client: Client, given: dict[str, str], edit: Call
     payload = {"client": client.name, "file": path, "diff": diff, "written": written}
     terminal.show(payload | {"backup": backup}, _coloured(diff) if diff else "Nothing changes.")
     if diff and not given["write"]:
-        terminal.note("Nothing is written yet; add --write.")
+        terminal.info("Nothing is written yet; add --write.")
     elif diff:
-        terminal.note(f"The old file is {backup}" if backup else "The file is new.")
+        terminal.info(f"The old file is {backup}" if backup else "The file is new.")
     return written
 
 

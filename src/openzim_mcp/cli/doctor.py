@@ -79,12 +79,12 @@ def wheels(_: Sequence[str]) -> Iterator[Finding]:
         yield Finding("libraries", "good", ", ".join(versions))
 
 
-def settings(where: Sequence[str]) -> Iterator[Finding]:
+def settings(directories: Sequence[str]) -> Iterator[Finding]:
     """Look at the settings in the environment."""
     from openzim_mcp import config  # noqa: PLC0415
 
     try:
-        runtime.settings_for(where)
+        runtime.load_command_settings(directories)
     except errors.OpenZimMcpConfigurationError as error:
         for line in error.message.splitlines():
             yield Finding("settings", "bad", line, "see docs/settings.md")
@@ -96,10 +96,10 @@ def settings(where: Sequence[str]) -> Iterator[Finding]:
         yield Finding("settings", "good", "every setting is known and accepted")
 
 
-def directories(where: Sequence[str]) -> Iterator[Finding]:
+def directories(directories: Sequence[str]) -> Iterator[Finding]:
     """Look at the directories: whether there are any, and how much room they have."""
     try:
-        given = runtime.settings_for(where).allowed_directories
+        given = runtime.load_command_settings(directories).allowed_directories
     except errors.OpenZimMcpConfigurationError:
         return
     if not given:
@@ -127,12 +127,12 @@ def cache(_: Sequence[str]) -> Iterator[Finding]:
         yield Finding("cache", "good", f"{place} can be written")
 
 
-def archives(where: Sequence[str]) -> Iterator[Finding]:
+def archives(directories: Sequence[str]) -> Iterator[Finding]:
     """Look at every archive: whether it opens, and what it lacks."""
     from openzim_mcp.cli.list import look  # noqa: PLC0415
 
     try:
-        found = runtime.run(None, where, look)
+        found = runtime.run_with_archives(None, directories, look)
     except errors.OpenZimMcpConfigurationError:
         return
     except errors.OpenZimMcpError as error:
@@ -209,19 +209,19 @@ CHECKS: tuple[Callable[[Sequence[str]], Iterator[Finding]], ...] = (
 @command.command(
     "openzim-mcp doctor ~/zims", "openzim-mcp doctor --json | jq '.findings[] | select(.state == \"bad\")'"
 )
-@command.where
-def run(terminal: Terminal, where: list[str]) -> Exit | None:
+@command.directory_arguments
+def run(terminal: Terminal, directories: list[str]) -> Exit | None:
     """Look for what is wrong: Python, libraries, settings, directories, archives, and the clients that are connected.
 
     What a client is set up to start is started, and greeted. Ends with 1 if something is wrong; notes do not count.
     """
-    findings = [finding for check in CHECKS for finding in check(where)]
+    findings = [finding for check in CHECKS for finding in check(directories)]
     wrong = [finding for finding in findings if finding.state == "bad"]
     rows = [(Cell(_WORDS[f.state], f.state), f.what, f.text, f.fix) for f in findings]
     table = Table(("", "what", "finding", "what to do"), rows)
     payload = {"ok": not wrong, "findings": [dataclasses.asdict(finding) for finding in findings]}
     terminal.show(payload, table, _summary(wrong))
-    return Exit.NO if wrong else None
+    return Exit.NEGATIVE if wrong else None
 
 
 def _summary(wrong: list[Finding]) -> Cell:

@@ -75,4 +75,4 @@ def _show(terminal: Terminal, folder: str, here: list[transfers.Order], outcomes
     if table or terminal.as_json:
         terminal.show(payload, *table)
     if rows:
-        terminal.note(f"In {folder}. Serve it with: openzim-mcp {folder}")
+        terminal.info(f"In {folder}. Serve it with: openzim-mcp {folder}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openzim_mcp.cli import command, runtime
-from openzim_mcp.cli.terminal import Cell, Facts, Table
+from openzim_mcp.cli.terminal import Cell, KeyValues, Table
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ _COUNTED = {"articles": "articles", "entries": "entries", "media": "pictures and
 
 @command.command("openzim-mcp info wikipedia_en_all --dir ~/zims", "openzim-mcp info ./wiki.zim --json")
 @click.argument("archive")
-@command.where
-def run(terminal: Terminal, archive: str, where: list[str]) -> None:
+@command.directory_arguments
+def run(terminal: Terminal, archive: str, directories: list[str]) -> None:
     """Describe an ARCHIVE, given by its name or as a .zim file: title, date, counts, indexes, what is in it."""
-    archive, where = command.one_file(archive, where)
+    archive, directories = command.resolve_archive_file(archive, directories)
 
     async def work(backend: Backend) -> dict[str, Any]:
         from openzim_mcp.protocol import direct  # noqa: PLC0415
@@ -32,11 +32,11 @@ def run(terminal: Terminal, archive: str, where: list[str]) -> None:
         told = await direct.payload(backend, "zim_metadata", zim_file_path=archive)
         return told | {"file": file.path, "size": file.size}
 
-    told = runtime.run(terminal, where, work)
+    told = runtime.run_with_archives(terminal, directories, work)
     title = told["metadata"].get("title", told["archive"])
     namespaces = [[name, f"{space['count']:,}", space["description"]] for name, space in told["namespaces"].items()]
     table = Table(("namespace", "entries", "what it has"), namespaces, frozenset({"entries"}))
-    terminal.show(told, f"# {title}", Facts(_facts(told)), table)
+    terminal.show(told, f"# {title}", KeyValues(_facts(told)), table)
 
 
 def _facts(told: dict[str, Any]) -> list[tuple[str, str | Cell]]:

@@ -20,16 +20,16 @@ _HEADER = ("name", "title", "lang", "date", "articles", "size", "state")
 
 
 @command.command("openzim-mcp list ~/zims", "openzim-mcp list --json ~/zims | jq -r .archives[].name")
-@command.where
-def run(terminal: Terminal, where: list[str]) -> Exit | None:
+@command.directory_arguments
+def run(terminal: Terminal, directories: list[str]) -> Exit | None:
     """List the archives below the directories, and say which of them cannot be read, and why."""
-    found = runtime.run(terminal, where, look)
+    found = runtime.run_with_archives(terminal, directories, look)
     rows = [_row(archive) for archive in found["archives"]]
     blocks = [Table(_HEADER, rows, frozenset({"articles", "size"}))] if rows else ["There is no archive."]
     terminal.show(found, *blocks)
     for warning in found["refused"]:
-        terminal.note(warning, "warn")
-    return None if found["archives"] else Exit.NO
+        terminal.info(warning, "warn")
+    return None if found["archives"] else Exit.NEGATIVE
 
 
 async def look(backend: Backend) -> dict[str, Any]:

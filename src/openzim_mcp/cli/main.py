@@ -41,7 +41,7 @@ def _serve_parser() -> argparse.ArgumentParser:
         prog="openzim-mcp",
         usage="openzim-mcp [serve] [options] [DIRECTORY …]\n       openzim-mcp COMMAND …",
         description=_DESCRIPTION,
-        epilog=_EPILOG.format(commands="\n".join(f"  {row.name:<12}{row.summary}" for row in registry.ROWS)),
+        epilog=_EPILOG.format(commands="\n".join(f"  {row.name:<12}{row.summary}" for row in registry.COMMANDS)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
@@ -95,7 +95,7 @@ def serve(arguments: Sequence[str]) -> int:
 
 def _meant(words: Sequence[str]) -> str | None:
     """Return the command that was probably meant by a first word that is none, and no path either."""
-    close = closest(words[0], registry.NAMES, limit=1) if words else []
+    close = closest(words[0], registry.COMMANDS_BY_NAME, limit=1) if words else []
     return close[0] if close and not os.path.exists(words[0]) else None
 
 
@@ -103,7 +103,7 @@ def _command(words: Sequence[str]) -> int:
     try:
         from openzim_mcp.cli import command  # noqa: PLC0415  serving does without it
 
-        return command.run(words)
+        return command.run_command(words)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
@@ -114,10 +114,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
         from openzim_mcp.cli import terminal  # noqa: PLC0415  most consoles know every letter
 
-        terminal.settle_alphabet()
+        terminal.replace_unencodable()
     if words[:1] == ["serve"]:
         words = words[1:]
-    elif (words and words[0] in registry.NAMES) or _COMPLETE in os.environ:
+    elif (words and words[0] in registry.COMMANDS_BY_NAME) or _COMPLETE in os.environ:
         return _command(words)
     try:
         return serve(words)

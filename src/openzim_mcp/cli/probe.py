@@ -57,7 +57,7 @@ def run(terminal: Terminal, url: str | None) -> Exit | None:
     problem = _problem(parts)
     said = f"{shown} {problem or 'is ready'}."
     terminal.show({"ready": not problem, "reason": said}, Cell(said, "bad" if problem else "good"))
-    return Exit.NO if problem else None
+    return Exit.NEGATIVE if problem else None
 
 
 def _described() -> str | None:

@@ -24,12 +24,12 @@ _WHOLE = 10_000_000
     "openzim-mcp read Ravenport --section History --archive isles",
 )
 @click.argument("title")
-@command.archive
+@command.archive_option
 @click.option("--section", metavar="NAME", help="Only this section: its heading, or its number in the outline.")
 @click.option("--toc", is_flag=True, help="Only the outline.")
-@command.where
+@command.directory_arguments
 def run(
-    terminal: Terminal, title: str, archive: str | None, section: str | None, where: list[str], *, toc: bool
+    terminal: Terminal, title: str, archive: str | None, section: str | None, directories: list[str], *, toc: bool
 ) -> None:
     """Read an article by its TITLE or path; typos are forgiven."""
     if section and toc:
@@ -46,14 +46,14 @@ def run(
             return await direct.payload(backend, "zim_get_section", **place, **more)
         return await _whole(backend, **place)
 
-    found = runtime.run(terminal, where, work)
+    found = runtime.run_with_archives(terminal, directories, work)
     if toc:
         terminal.show(found, f"# {found['title']}", "\n".join(_outline(found["toc"])) or "It has no headings.")
     elif section:
         terminal.show(found, found["content"])
     else:
         terminal.show(found, f"# {found['title']}", found["content"])
-    terminal.note(f"{found['archive']}: {found['path']}")
+    terminal.info(f"{found['archive']}: {found['path']}")
 
 
 async def _whole(backend: Backend, zim_file_path: str | None, entry_path: str) -> dict[str, Any]:

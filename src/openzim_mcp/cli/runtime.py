@@ -22,7 +22,7 @@ _WORKERS = 2
 _HANDBOOK = "No directory is given: this reads the handbook. Name one, or set OPENZIM_MCP_ALLOWED_DIRECTORIES."
 
 
-def settings_for(directories: Sequence[str]) -> Settings:
+def load_command_settings(directories: Sequence[str]) -> Settings:
     """Return the settings of a command: the server's, for other directories if some are given."""
     from openzim_mcp import config  # noqa: PLC0415  help does without it
 
@@ -30,13 +30,13 @@ def settings_for(directories: Sequence[str]) -> Settings:
     return config.load_settings(**given, transport="stdio", rate_limit={"enabled": False})
 
 
-def run(
+def run_with_archives(
     terminal: Terminal | None, directories: Sequence[str], work: Callable[[Backend], Awaitable[_Result]]
 ) -> _Result:
     """Run some work with the archives of the directories at hand; a terminal is told when that is the handbook."""
-    settings = settings_for(directories)
-    if terminal and terminal.is_watched and not settings.allowed_directories:
-        terminal.note(_HANDBOOK)
+    settings = load_command_settings(directories)
+    if terminal and terminal.is_interactive and not settings.allowed_directories:
+        terminal.info(_HANDBOOK)
     # The reader may still be starting when an answer needs none: that it is ended then is no news.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     found = anyio.run(_with_backend, settings, work)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     "openzim-mcp search merc --titles --json",
 )
 @click.argument("words")
-@command.archive
+@command.archive_option
 @click.option("--titles", is_flag=True, help="Look at titles only.")
 @click.option("--limit", type=click.IntRange(1, 100), help="Results (default 10).")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Results to skip.")
-@command.where
-def run(terminal: Terminal, words: str, archive: str | None, where: list[str], **given: Any) -> Exit | None:
+@command.directory_arguments
+def run(terminal: Terminal, words: str, archive: str | None, directories: list[str], **given: Any) -> Exit | None:
     """Find articles by WORDS, each with the passage that matches: in one archive, or in all of them."""
 
     async def work(backend: Backend) -> Any:
@@ -38,11 +38,11 @@ def run(terminal: Terminal, words: str, archive: str | None, where: list[str], *
             backend, "zim_search", query=words, zim_file_path=archive, cross_file=everywhere, mode=mode, **page
         )
 
-    found = runtime.run(terminal, where, work)
+    found = runtime.run_with_archives(terminal, directories, work)
     terminal.show(found, _listed(found, given["offset"]))
     for note in _notes(found):
-        terminal.note(note)
-    return None if found["results"] else Exit.NO
+        terminal.info(note)
+    return None if found["results"] else Exit.NEGATIVE
 
 
 def _listed(found: dict[str, Any], offset: int) -> str:

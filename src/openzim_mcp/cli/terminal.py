@@ -70,7 +70,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Facts:
+class KeyValues:
     """Names and values, a line each."""
 
     rows: Sequence[tuple[str, str | Cell]]
@@ -83,7 +83,7 @@ class Lines:
     rows: Sequence[Cell]
 
 
-Block: TypeAlias = str | Cell | Table | Facts | Lines
+Block: TypeAlias = str | Cell | Table | KeyValues | Lines
 """A text is Markdown."""
 
 
@@ -97,7 +97,7 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
     return "".join(letters), error.end
 
 
-def settle_alphabet() -> None:
+def replace_unencodable() -> None:
     """Let no letter that a console lacks end the command."""
     codecs.register_error("plainer", _plainer)
     for stream in (sys.stdout, sys.stderr):
@@ -115,16 +115,16 @@ def _markdown(block: Block) -> str:
         rows = [list(block.header), ["--:" if name in block.right else "---" for name in block.header]]
         rows += [[_cell(cell).text.replace("|", "\\|").replace("\n", " ") for cell in row] for row in block.rows]
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    if isinstance(block, Facts):
+    if isinstance(block, KeyValues):
         return "\n".join(f"- {name}: {_cell(value).text}" for name, value in block.rows)
     if isinstance(block, Lines):
         return "\n".join(row.text for row in block.rows)
     return _cell(block).text
 
 
-def _stacked(table: Table) -> list[Facts]:
+def _stacked(table: Table) -> list[KeyValues]:
     """Return a table's rows one below the other, for a terminal that is too narrow for columns."""
-    return [Facts(list(zip(table.header, row, strict=True))) for row in table.rows]
+    return [KeyValues(list(zip(table.header, row, strict=True))) for row in table.rows]
 
 
 def _least_width(table: Table) -> int:
@@ -180,7 +180,7 @@ def _renderable(block: Block, width: int) -> RenderableType:
     return grid
 
 
-class Bars:
+class ProgressBars:
     """Progress of one thing or of several at once; invisible where nobody watches."""
 
     def __init__(self, console: Console | None) -> None:
@@ -228,7 +228,7 @@ def _columns(width: int) -> list[ProgressColumn]:
     ]
 
 
-def _colourful(stream: TextIO) -> bool:
+def _supports_color(stream: TextIO) -> bool:
     """Return whether a stream is a terminal that can do more than lines, or is told to be one."""
     if os.environ.get("FORCE_COLOR"):
         return True
@@ -246,18 +246,18 @@ class Terminal:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
-        settle_alphabet()
+        replace_unencodable()
 
     @property
-    def is_watched(self) -> bool:
+    def is_interactive(self) -> bool:
         """Whether a person sees the results as they come."""
-        return not self.as_json and _colourful(sys.stdout)
+        return not self.as_json and _supports_color(sys.stdout)
 
     def show(self, payload: Any, *blocks: Block) -> None:
         """Show a result: its blocks to people, its payload to scripts."""
         if self.as_json:
             self._write(_as_json(payload))
-        elif self.is_watched:
+        elif self.is_interactive:
             console = _console(sys.stdout)
             for number, block in enumerate(blocks):
                 if number and not isinstance(block, Cell):
@@ -270,31 +270,31 @@ class Terminal:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
-    def note(self, text: str, style: Style = "dim") -> None:
+    def info(self, text: str, style: Style = "dim") -> None:
         """Say something beside the result."""
-        if _colourful(sys.stderr):
+        if _supports_color(sys.stderr):
             _console(sys.stderr).print(_renderable(Cell(text, style), 0), soft_wrap=True)
         else:
             sys.stderr.write(f"{replace_control(text)}\n")
 
-    def complain(self, error: errors.OpenZimMcpError) -> None:
+    def error(self, error: errors.OpenZimMcpError) -> None:
         """Say what went wrong and what to do about it."""
         if self.as_json:
             self._write(_as_json(error.payload("command")))
             return
         for line in error.message.splitlines():
-            self.note(f"openzim-mcp: {line}", "bad")
+            self.info(f"openzim-mcp: {line}", "bad")
         if error.hint:
-            self.note(error.hint)
+            self.info(error.hint)
         for name, values in error.details.items():
             if isinstance(values, list) and values:
-                self.note(f"{name}: {_few(values)}")
+                self.info(f"{name}: {_few(values)}")
 
     @contextlib.contextmanager
-    def bars(self) -> Iterator[Bars]:
+    def progress_bars(self) -> Iterator[ProgressBars]:
         """Show progress while the block runs."""
-        watched = _colourful(sys.stderr) and not self.as_json
-        with Bars(_console(sys.stderr) if watched else None) as bars:
+        watched = _supports_color(sys.stderr) and not self.as_json
+        with ProgressBars(_console(sys.stderr) if watched else None) as bars:
             yield bars
 
 

@@ -12,7 +12,7 @@ import click
 
 from openzim_mcp import errors
 from openzim_mcp.cli import runtime
-from openzim_mcp.cli.command import Exit, code_of
+from openzim_mcp.cli.command import Exit, exit_code
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openzim_mcp.catalog.client import Client
     from openzim_mcp.catalog.download import Download, Phase
     from openzim_mcp.catalog.metalink import Source
-    from openzim_mcp.cli.terminal import Bars, Terminal
+    from openzim_mcp.cli.terminal import ProgressBars, Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
 _AT_ONCE = 3
@@ -46,9 +46,9 @@ def catalogue(terminal: Terminal, client: Client, library: str | None, *, anew: 
     fresh = 0 if anew else catalogues.MAX_AGE_SECONDS
     found = catalogues.load_catalog(client, library or catalogues.KIWIX_LIBRARY_URL, max_age_seconds=fresh)
     if found.stale_reason:
-        terminal.note(f"{found.stale_reason} This is the catalogue of {_ago(found.age_seconds)}.", "warn")
+        terminal.info(f"{found.stale_reason} This is the catalogue of {_ago(found.age_seconds)}.", "warn")
     if found.unreadable_count:
-        terminal.note(f"{found.unreadable_count} entries of the catalogue cannot be read.", "warn")
+        terminal.info(f"{found.unreadable_count} entries of the catalogue cannot be read.", "warn")
     return found
 
 
@@ -61,7 +61,7 @@ def archives(where: Sequence[str]) -> tuple[ArchiveFile, ...]:
     """Return the archives that are here; none where no directory is known."""
     from openzim_mcp.library.scan import Library  # noqa: PLC0415
 
-    return Library(runtime.settings_for(where).allowed_directories).scan().archives
+    return Library(runtime.load_command_settings(where).allowed_directories).scan().archives
 
 
 def place(directory: str | None) -> str:
@@ -73,7 +73,7 @@ def place(directory: str | None) -> str:
         except OSError as error:
             raise errors.FileNotWritable(f"{directory!r} cannot be made: {error.strerror}.") from None
         return path
-    served = [os.path.abspath(path) for path in runtime.settings_for(()).allowed_directories]
+    served = [os.path.abspath(path) for path in runtime.load_command_settings(()).allowed_directories]
     return next(filter(os.path.isdir, served), os.getcwd())
 
 
@@ -111,8 +111,8 @@ def complain(terminal: Terminal, outcomes: Sequence[Outcome]) -> Exit | None:
     failed = [outcome.error for outcome in outcomes if outcome.error]
     if not terminal.as_json:
         for error in failed:
-            terminal.complain(error)
-    return code_of(failed[0]) if failed else None
+            terminal.error(error)
+    return exit_code(failed[0]) if failed else None
 
 
 def get(
@@ -123,7 +123,7 @@ def get(
     `finish` is called for each that has come.
     """
     stop = threading.Event()
-    with terminal.bars() as bars:
+    with terminal.progress_bars() as bars:
         pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE, "download")
         sources = [_source(client, order) for order in orders]
         _check_space(orders, sources)
@@ -137,7 +137,7 @@ def get(
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             _, busy = concurrent.futures.wait(work, _FAREWELL_SECONDS)
-    terminal.note("Interrupted. What came is kept: the same command goes on from there.")
+    terminal.info("Interrupted. What came is kept: the same command goes on from there.")
     if busy:
         # A server that sends nothing would keep its thread, and so the process, for half a minute.
         os._exit(Exit.INTERRUPTED)
@@ -171,7 +171,7 @@ def _get(
     client: Client,
     order: Order,
     source: Source | errors.OpenZimMcpError,
-    bars: Bars,
+    bars: ProgressBars,
     stop: threading.Event,
     finish: Callable[[Order], None],
 ) -> Outcome:

@@ -24,8 +24,8 @@ _HEADER = ("name", "here", "newer", "size")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @transfers.option
 @transfers.refresh
-@command.where
-def run(terminal: Terminal, where: list[str], library: str | None, *, yes: bool, refresh: bool) -> Exit | None:
+@command.directory_arguments
+def run(terminal: Terminal, directories: list[str], library: str | None, *, yes: bool, refresh: bool) -> Exit | None:
     """Show which archives have a newer edition, and replace them.
 
     The old file stays until the new one is complete and its checksum is right. Without --yes, and where nobody can be
@@ -34,7 +34,7 @@ def run(terminal: Terminal, where: list[str], library: str | None, *, yes: bool,
     from openzim_mcp.catalog import search  # noqa: PLC0415
     from openzim_mcp.catalog.client import Client  # noqa: PLC0415
 
-    archives = transfers.archives(where)
+    archives = transfers.archives(directories)
     if not archives:
         raise errors.ArchiveNotFound("There is no archive to update.", hint="Name the directory where archives are.")
     with Client() as client:
@@ -44,7 +44,7 @@ def run(terminal: Terminal, where: list[str], library: str | None, *, yes: bool,
             terminal.show({"updates": []}, f"Nothing newer for the {len(archives)} archives that are here.")
             return None
         if not _agreed(terminal, found, yes=yes):
-            return Exit.NO
+            return Exit.NEGATIVE
         orders = {transfers.Order(update.new, _target(update)): update for update in found}
         outcomes = transfers.get(terminal, client, list(orders), lambda order: _retire(orders[order], order.target))
     come = [Cell(f"{outcome.order.name} is here.", "good") for outcome in outcomes if outcome.done]
@@ -69,7 +69,7 @@ def _agreed(terminal: Terminal, found: list[Update], *, yes: bool) -> bool:
     if yes:
         return True
     if not sys.stdin.isatty():
-        terminal.note("Nothing was replaced; that takes --yes.")
+        terminal.info("Nothing was replaced; that takes --yes.")
         return False
     return click.confirm("Replace them?", err=True)
 

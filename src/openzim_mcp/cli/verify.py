@@ -15,7 +15,7 @@ from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import Backend
-    from openzim_mcp.cli.terminal import Bars, Terminal
+    from openzim_mcp.cli.terminal import ProgressBars, Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
 _HEADER = ("name", "size", "verdict", "indexes")
@@ -27,25 +27,25 @@ _HEADER = ("name", "size", "verdict", "indexes")
     "openzim-mcp verify ~/Downloads/*.zim",
 )
 @click.argument("archives", nargs=-1, metavar="[ARCHIVE]...")
-@command.directories
-def run(terminal: Terminal, archives: tuple[str, ...], where: list[str]) -> Exit | None:
+@command.directory_option
+def run(terminal: Terminal, archives: tuple[str, ...], directories: list[str]) -> Exit | None:
     """Verify each ARCHIVE, given by its name or as a .zim file, or all of them: its checksum, its entries, its indexes.
 
     The verdict is remembered, and a server that runs knows it too.
     """
-    names = [name if where else _full(name) for name in archives]
+    names = [name if directories else _full(name) for name in archives]
     files = [name for name in names if os.path.isabs(name)]
 
     async def work(backend: Backend) -> list[dict[str, Any]]:
         chosen = [await backend.find(name) for name in names] or list((await backend.scan()).archives)
-        with terminal.bars() as bars:
+        with terminal.progress_bars() as bars:
             return [await _verify(backend, archive, bars) for archive in chosen]
 
-    reports = runtime.run(terminal, where or files, work)
+    reports = runtime.run_with_archives(terminal, directories or files, work)
     rows = [(r["name"].removesuffix(".zim"), format_size(r["size"]), _verdict(r), _indexes(r)) for r in reports]
     blocks = [Table(_HEADER, rows, frozenset({"size"}))] if rows else ["There is no archive."]
     terminal.show({"archives": reports}, *blocks)
-    return None if reports and all(report["is_valid"] for report in reports) else Exit.NO
+    return None if reports and all(report["is_valid"] for report in reports) else Exit.NEGATIVE
 
 
 def _full(name: str) -> str:
@@ -54,7 +54,7 @@ def _full(name: str) -> str:
     return path if os.path.isfile(path) else name
 
 
-async def _verify(backend: Backend, archive: ArchiveFile, bars: Bars) -> dict[str, Any]:
+async def _verify(backend: Backend, archive: ArchiveFile, bars: ProgressBars) -> dict[str, Any]:
     from openzim_mcp.app import health as protocol_health  # noqa: PLC0415
     from openzim_mcp.worker.archive import health  # noqa: PLC0415
 
