@@ -1,74 +1,93 @@
-"""The `zim://` addresses: of the list of archives, of an archive, of an entry."""
+"""The `zim://` URIs of the list of archives, of an archive and of an entry: made and parsed here only."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-FILES = "zim://files"
-ARCHIVE = "zim://{name}"
-ENTRY = "zim://{name}/entry/{path}"
-_SCHEME = re.compile(r"zim://", re.IGNORECASE)
-_LISTING = "files"
-_UNESCAPED = "!$&'()*+,;="
+from openzim_mcp.text import strip_invisible
+
+LIST_URI = "zim://files"
+ARCHIVE_TEMPLATE = "zim://{name}"
+ENTRY_TEMPLATE = "zim://{name}/entry/{path}"
+_PREFIX = "zim://"
+_ENTRY = "/entry/"
+_LIST_NAME = "files"
+_SAFE_IN_NAME = "!$&'()*+,;="
+_UNSAFE_IN_PATH = frozenset(' %#?"<>\\^`{|}')
 
 
 @dataclass(frozen=True)
-class Address:
-    """What a URI names: an archive, an entry of it if there is a `path`, or, if there is neither, the list of them.
+class ZimUri:
+    """A parsed URI: of an entry if there is a `path`, else of an archive, or without a name of the list of archives.
 
-    Both are as the client wrote them: clients differ in what they escape.
+    Name and path are as the client wrote them. Clients differ in what they escape, so each may be meant as it is.
     """
 
     name: str | None = None
     path: str | None = None
 
     @property
-    def names(self) -> list[str]:
-        """The names that may be meant."""
-        return _spellings(self.name or "")
+    def name_candidates(self) -> list[str]:
+        """The archive names that may be meant, the unescaped one first."""
+        return _unescaped_first(self.name or "")
 
     @property
-    def paths(self) -> list[str]:
-        """The paths that may be meant."""
-        return _spellings(self.path or "")
+    def path_candidates(self) -> list[str]:
+        """The entry paths that may be meant, the unescaped one first."""
+        return _unescaped_first(self.path or "")
 
 
-def _spellings(text: str) -> list[str]:
+def _unescaped_first(text: str) -> list[str]:
     return list(dict.fromkeys([unquote(text), text]))
 
 
-def parse(uri: str) -> Address | None:
-    """Return what a URI names, or None if it is none of ours; a path may hold raw slashes, `?` and `#`."""
-    if not _SCHEME.match(uri):
+def is_zim_uri(text: str) -> bool:
+    """Return whether a text has the scheme of our URIs."""
+    return text[: len(_PREFIX)].lower() == _PREFIX
+
+
+def parse_uri(uri: str) -> ZimUri | None:
+    """Return the parts of a URI, or None if it is not one of ours; a path may hold raw slashes, `?` and `#`."""
+    if not is_zim_uri(uri):
         return None
-    name, separator, path = uri[len("zim://") :].partition("/entry/")
+    name, separator, path = uri[len(_PREFIX) :].partition(_ENTRY)
     if separator:
-        return Address(name, path) if _is_name(name) and path else None
+        return ZimUri(name, path) if _is_archive_name(name) and path else None
     name = name.rstrip("/")
-    if name.casefold() == _LISTING:
-        return Address()
-    return Address(name) if _is_name(name) else None
+    if name.casefold() == _LIST_NAME:
+        return ZimUri()
+    return ZimUri(name) if _is_archive_name(name) else None
 
 
-def _is_name(text: str) -> bool:
+def _is_archive_name(text: str) -> bool:
     return bool(text) and "/" not in unquote(text)
 
 
-def short_name(name: str) -> str:
-    """Return how an archive is called in an address: one named like the list of archives keeps its extension."""
-    return f"{name}.zim" if name.casefold() == _LISTING else name
+def name_in_uri(name: str) -> str:
+    """Return the name of an archive for its URI: one that is called like the list of archives keeps its extension."""
+    return f"{name}.zim" if name.casefold() == _LIST_NAME else name
 
 
-def of_archive(name: str) -> str:
-    """Return the address of an archive."""
-    return f"zim://{quote(short_name(name), safe=_UNESCAPED)}"
+def archive_uri(name: str) -> str:
+    """Return the URI of an archive."""
+    return _PREFIX + quote(name_in_uri(name), safe=_SAFE_IN_NAME)
 
 
-def key(uri: str) -> str:
-    """Return what is the same for all spellings of an address, and for an archive and its entries."""
-    address = parse(uri)
-    if address is None:
+def entry_uri(name: str, path: str) -> str:
+    """Return the URI of an entry; letters of all scripts stay readable in its path."""
+    return _PREFIX + quote(name, safe=_SAFE_IN_NAME) + _ENTRY + "".join(map(_escape_character, path))
+
+
+def _escape_character(character: str) -> str:
+    # What cannot be seen is lost when a person or a model copies the URI.
+    is_visible = character.isprintable() and strip_invisible(character)
+    return character if is_visible and character not in _UNSAFE_IN_PATH else quote(character, safe="", errors="replace")
+
+
+def canonical_uri(uri: str) -> str:
+    """Return what all ways to write a URI have in common; an archive and its entries have one canonical URI."""
+    parsed = parse_uri(uri)
+    if parsed is None:
         return uri
-    return FILES if address.name is None else of_archive(unquote(address.name).removesuffix(".zim").casefold())
+    return LIST_URI if parsed.name is None else archive_uri(unquote(parsed.name).removesuffix(".zim").casefold())

@@ -58,7 +58,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory, zims: Path) -> Path:
     shutil.copy(zims / "real/wikibooks_aa_2014-11.zim", folder / "old.zim")
     shutil.copy(zims / "damaged/not_a_zim.zim", folder)
     write_zim(folder / "files.zim", {"Main": "<p>An archive named files.</p>"}, metadata={"Title": "Files"})
-    write_zim(folder / "one two@three.zim", {"Main": "<p>x</p>"})
+    tokyo = {"東\u3000京": "<p>Tokyo, written with an ideographic space.</p>"}
+    write_zim(folder / "one two@three.zim", {"Main": "<p>x</p>", **tokyo})
     return folder
 
 
@@ -210,6 +211,16 @@ def test_an_entry_is_found_however_its_path_is_escaped(server: StdioServer, path
     content = read(server, uri)
 
     assert (content["uri"], content["mimeType"], content["text"]) == (uri, "text/html", text)
+
+
+def test_source_of_an_answer_can_be_read(shelf: Path) -> None:
+    with StdioServer(shelf) as server:
+        arguments = {"query": "ideographic space", "zim_file_path": "one two@three"}
+        answer = server.request("tools/call", {"name": "zim_query", "arguments": arguments})
+        uri = answer["content"][0]["text"].rpartition(" — ")[2].strip()
+
+        assert uri == "zim://one%20two%40three/entry/東%E3%80%80京"
+        assert "ideographic" in read(server, uri)["text"]
 
 
 def test_entries_have_their_own_type_as_text_or_bytes(server: StdioServer) -> None:

@@ -70,8 +70,10 @@ class ChangeDetector:
         self._announced = {name: state for name, state in before.items() if name not in names}
         self._announced |= {name: state for name in names if (state := self._last.get(name)) is not None}
         aliases = _aliases(before).items() ^ _aliases(self._announced).items()
-        changed_uris = {uris.key(uris.of_archive(name)) for name in [*names, *(alias for alias, _ in aliases)]}
-        return (uris.FILES, *sorted(changed_uris)), _readable(before) != _readable(self._announced)
+        changed_uris = {
+            uris.canonical_uri(uris.archive_uri(name)) for name in [*names, *(alias for alias, _ in aliases)]
+        }
+        return (uris.LIST_URI, *sorted(changed_uris)), _readable(before) != _readable(self._announced)
 
 
 def _state(states: Mapping[str, _FileState | None], name: str) -> object:

@@ -46,7 +46,7 @@ async def _complete_archive_name(backend: Backend, value: str, _arguments: Mappi
 
 async def _complete_name_in_uri(backend: Backend, value: str, arguments: Mapping[str, str]) -> types.Completion:
     completion = await _complete_archive_name(backend, value, arguments)
-    return completion.model_copy(update={"values": list(map(uris.short_name, completion.values))})
+    return completion.model_copy(update={"values": list(map(uris.name_in_uri, completion.values))})
 
 
 async def _complete_article_path(backend: Backend, value: str, arguments: Mapping[str, str]) -> types.Completion:
@@ -73,9 +73,9 @@ COMPLETERS: dict[tuple[str, str], Completer] = {
     ("summarize", "zim_file_path"): _complete_archive_name,
     ("summarize", "entry_path"): _complete_article_path,
     ("explore", "zim_file_path"): _complete_archive_name,
-    (uris.ARCHIVE, "name"): _complete_name_in_uri,
-    (uris.ENTRY, "name"): _complete_name_in_uri,
-    (uris.ENTRY, "path"): _complete_entry_path,
+    (uris.ARCHIVE_TEMPLATE, "name"): _complete_name_in_uri,
+    (uris.ENTRY_TEMPLATE, "name"): _complete_name_in_uri,
+    (uris.ENTRY_TEMPLATE, "path"): _complete_entry_path,
 }
 _RATE_LIMITED = {_complete_article_path, _complete_entry_path}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
     from openzim_mcp.app.app import Backend, Payload
-    from openzim_mcp.uris import Address
+    from openzim_mcp.uris import ZimUri
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 _LIST = "resources/list"
@@ -39,7 +39,7 @@ _ICON_BYTES = 96 << 10
 _ENTRY_FRESH_MS = 60_000
 
 FILES = types.Resource(
-    uri=uris.FILES,
+    uri=uris.LIST_URI,
     name="files",
     title="All archives",
     description="Every archive in the served directories: name, size, date, and whether it can be read.",
@@ -49,14 +49,14 @@ FILES = types.Resource(
 
 TEMPLATES = (
     types.ResourceTemplate(
-        uri_template=uris.ARCHIVE,
+        uri_template=uris.ARCHIVE_TEMPLATE,
         name="archive",
         title="Overview of an archive",
         description="Metadata, namespaces and the beginning of the main page; {name} is the archive without .zim.",
         mime_type=_JSON,
     ),
     types.ResourceTemplate(
-        uri_template=uris.ENTRY,
+        uri_template=uris.ENTRY_TEMPLATE,
         name="entry",
         title="Entry of an archive",
         description="An article, picture or other file as it is, with its own type, up to 10 MiB; {path} as zim_search "
@@ -104,26 +104,26 @@ class Resources:
         self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Return what is at a URI."""
-        address = uris.parse(params.uri)
-        if address is None:
+        uri = uris.parse_uri(params.uri)
+        if uri is None:
             raise errors.ResourceNotFound(
                 f"No resource {safe_line(params.uri, 200)!r}.",
-                hint=f"There are {uris.FILES}, {uris.ARCHIVE} and {uris.ENTRY}.",
+                hint=f"There are {uris.LIST_URI}, {uris.ARCHIVE_TEMPLATE} and {uris.ENTRY_TEMPLATE}.",
             )
         limiter, client = self.backend.limiter, caller_of(context).client
-        if address.name is None:
+        if uri.name is None:
             await limiter.charge(client, "default")
             return _json_result(params.uri, await health.archive_list(self.backend))
-        archive = await self._find(address)
-        if address.path is None:
+        archive = await self._find(uri)
+        if uri.path is None:
             await limiter.charge(client, "get_metadata")
             return _json_result(params.uri, await self._overview(archive))
         await limiter.charge(client, "get_entry")
-        return _entry_result(params.uri, await self.backend.run(entries.native, archive, spellings=address.paths))
+        return _entry_result(params.uri, await self.backend.run(entries.native, archive, spellings=uri.path_candidates))
 
-    async def _find(self, address: Address) -> ArchiveFile:
+    async def _find(self, uri: ZimUri) -> ArchiveFile:
         missing = None
-        for name in address.names:
+        for name in uri.name_candidates:
             try:
                 return await self.backend.find(name)
             except errors.ArchiveNotFound as error:
@@ -186,7 +186,7 @@ def _resource(archive: ArchiveFile, label: Payload, icon: str) -> types.Resource
     modified = f"{health.time_of(archive.modified)}Z"
     picture = types.Icon(src=f"data:image/png;base64,{icon}", mime_type="image/png", sizes=["48x48"])
     return types.Resource(
-        uri=uris.of_archive(archive.name),
+        uri=uris.archive_uri(archive.name),
         name=archive.name,
         title=label.get("title") or archive.name,
         description=" — ".join(filter(None, about)),

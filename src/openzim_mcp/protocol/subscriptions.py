@@ -208,7 +208,7 @@ class Subscriptions:
     def _count(self, uris: Iterable[str], change: int) -> None:
         """Count one subscription to each URI more (`change` is 1) or less (-1)."""
         for uri in uris:
-            canonical_uri = zim_uris.key(uri)
+            canonical_uri = zim_uris.canonical_uri(uri)
             self._subscription_count += change
             self._variants[canonical_uri][uri] += change
             if not self._variants[canonical_uri][uri]:

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
+from openzim_mcp.uris import entry_uri
 from openzim_mcp.worker.reading import resolve
 from openzim_mcp.worker.zim import Archive
+from support.archives import write_zim
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,7 @@ from openzim_mcp.worker.zim import Archive
             "zim://wiki_real_pub/entry/Python_%28programming_language%29",
             "Python_(programming_language)",
         ),
+        ("built/wiki_real_pub", "ZIM://wiki_real_pub/entry/Hermitian%20matrix", "Hermitian_matrix"),
         ("built/devdocs_python", "module/json", "library/json.html"),
         ("built/se_coffee", "questions/1", "questions/1/how-should-i-store-whole-bean-coffee"),
         (
@@ -49,6 +52,28 @@ def test_an_entry_is_found_however_it_is_written(zims: Path, archive: str, reque
 
     assert found is not None
     assert found.path == path
+
+
+def test_uris_lead_to_their_entries(tmp_path: Path) -> None:
+    paths = [
+        "東\u3000京",
+        "a\u00a0b",
+        "C#",
+        "C",
+        "what?",
+        "what",
+        "100%",
+        "100%25",
+        "line\u2028break",
+        "\u200bx",
+        " y",
+        "a/b",
+    ]
+    archive = Archive("odd", [str(write_zim(tmp_path / "odd.zim", {path: f"<p>{path}</p>" for path in paths}))])
+
+    entries = [resolve.locate(archive, entry_uri("odd", path)) for path in paths]
+
+    assert [entry and entry.path for entry in entries] == paths
 
 
 @pytest.mark.parametrize(

@@ -90,14 +90,6 @@ def test_a_briefing_cites_its_sources_by_number(isles: Archive) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
-    [("A/b c", "zim://x/entry/A/b%20c"), ("Zürich", "zim://x/entry/Zürich"), ("c#?%", "zim://x/entry/c%23%3F%25")],
-)
-def test_an_address_escapes_only_what_it_must(path: str, expected: str) -> None:
-    assert answers.uri("x", path) == expected
-
-
-@pytest.mark.parametrize(
     ("question", "answer"),
     [
         ("What is the population of Brazil?", "186,757,608"),

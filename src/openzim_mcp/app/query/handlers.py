@@ -14,6 +14,7 @@ from openzim_mcp.app.query import intents
 from openzim_mcp.app.query.reply import BUDGET, Question, Reply
 from openzim_mcp.app.reading import read
 from openzim_mcp.text import normalize, safe_line
+from openzim_mcp.uris import entry_uri
 from openzim_mcp.worker.archive import browse, metadata
 from openzim_mcp.worker.reading import article, links
 from openzim_mcp.worker.reading import section as sections
@@ -200,7 +201,7 @@ async def _picture(question: Question, slots: Slots) -> Picture | Reply:
     payload = await read(question.backend, archive, found["picture"], article.binary)
     if payload["mime_type"].startswith("image/"):
         return Picture(payload)
-    address = answers.uri(archive.name, payload["path"])
+    address = entry_uri(archive.name, payload["path"])
     return Reply(f"{payload['path']}: {payload['mime_type']}, {payload['size']} bytes. Its resource is {address}")
 
 
@@ -342,7 +343,7 @@ async def _article_in(question: Question, archive: ArchiveFile, path: str) -> Re
 
 
 def _source(archive: ArchiveFile, found: Payload, section: str = "") -> str:
-    address = answers.uri(archive.name, found["path"])
+    address = entry_uri(archive.name, found["path"])
     return answers.source(found["title"], section, archive.shown, address)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from openzim_mcp import errors
 from openzim_mcp.library.quarantine import asks_index
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import safe_line, title_words
+from openzim_mcp.uris import is_zim_uri, parse_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,8 +78,9 @@ def _spellings(requested: str) -> Iterator[str]:
 def _bare(requested: str) -> str:
     """Return what is behind a URL or URI: the part that names the entry."""
     text = requested.strip()
-    if text.startswith("zim://"):
-        return unquote(text.partition("/entry/")[2])
+    if is_zim_uri(text):
+        uri = parse_uri(text)
+        return uri.path_candidates[0] if uri else ""
     parts = urlsplit(text)
     if parts.scheme in {"http", "https"} and parts.netloc:
         page = parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
@@ -88,10 +89,7 @@ def _bare(requested: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without case, accents and punctuation."""
-    spread = unicodedata.normalize("NFKD", text.casefold())
-    letters = (c if c.isalnum() else " " for c in spread if not unicodedata.combining(c))
-    return " ".join("".join(letters).split())
+    return " ".join(title_words(text))
 
 
 def _likeness(wanted: str, title: str) -> float:

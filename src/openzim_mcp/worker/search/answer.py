@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from openzim_mcp import tokens
 from openzim_mcp.app.query import excerpts
 from openzim_mcp.library.quarantine import asks_index
 from openzim_mcp.text import safe_line
+from openzim_mcp.uris import entry_uri
 from openzim_mcp.worker.search import filters, fulltext
 from openzim_mcp.worker.search.language import by_code
 
@@ -30,7 +30,6 @@ _GIVEN = 8
 _START = 160
 _DOUBT = 0.4
 """A further passage is given if its score is at most that much below the first's: beyond, it only costs."""
-_UNSAFE = re.compile(r"[\s%#?\"<>\\^`{|}]")
 
 
 @asks_index
@@ -76,13 +75,8 @@ def _row(archive: Archive, score: float, ranked: Ranked) -> dict[str, Any]:
         "section_title": section.title,
         "text": ranked.passage.text,
         "score": round(score, 3),
-        "uri": uri(archive.name, ranked.page.path),
+        "uri": entry_uri(archive.name, ranked.page.path),
     }
-
-
-def uri(archive: str, path: str) -> str:
-    """Return the address of an entry, with only those characters escaped that must be."""
-    return f"zim://{archive}/entry/{_UNSAFE.sub(lambda found: f'%{ord(found.group()):02X}', path)}"
 
 
 @dataclass(frozen=True)
