@@ -119,10 +119,10 @@ def client_list() -> str:
     rows = []
     for client in clients.CLIENTS:
         places = [
-            clients.places_of(client, system, windows if system == "win32" else linux)[-1]
+            clients.config_paths(client, system, windows if system == "win32" else linux)[-1]
             for system in ("linux", "darwin", "win32")
         ]
-        rows.append([f"`{client.name}`", client.title, *(f"`{place}`" for place in places), f"`{client.key}`"])
+        rows.append([f"`{client.name}`", client.title, *(f"`{place}`" for place in places), f"`{client.servers_key}`"])
     return _table(["client", "", "Linux", "macOS", "Windows", "below"], rows)
 
 

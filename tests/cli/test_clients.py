@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp.cli import clients, registry
-from openzim_mcp.cli.clients import CLIENTS, NAMES
+from openzim_mcp.cli.clients import CLIENTS, CLIENTS_BY_NAME
 from openzim_mcp.cli.command import Exit
 from support.command_line import run, run_on_terminal
 
@@ -20,7 +20,7 @@ WINDOWS = {
 
 
 @pytest.mark.parametrize(
-    ("client", "platform", "place"),
+    ("client", "platform", "path"),
     [
         ("claude-desktop", "win32", r"C:\Users\Ada\AppData\Roaming\Claude\claude_desktop_config.json"),
         ("claude-desktop", "darwin", "/u/ada/Library/Application Support/Claude/claude_desktop_config.json"),
@@ -35,28 +35,28 @@ WINDOWS = {
         ("open-webui", "linux", "/u/ada/.config/openzim-mcp/mcpo.json"),
     ],
 )
-def test_each_client_has_its_usual_place_on_each_platform(client: str, platform: str, place: str) -> None:
-    variables = WINDOWS if platform == "win32" else {"HOME": "/u/ada"}
+def test_config_path_depends_on_the_platform(client: str, platform: str, path: str) -> None:
+    environment = WINDOWS if platform == "win32" else {"HOME": "/u/ada"}
 
-    assert clients.places_of(NAMES[client], platform, variables)[-1] == place
+    assert clients.config_paths(CLIENTS_BY_NAME[client], platform, environment)[-1] == path
 
 
-def test_an_app_from_the_windows_store_is_looked_for_first() -> None:
-    first, _ = clients.places_of(NAMES["claude-desktop"], "win32", WINDOWS)
+def test_windows_store_config_comes_first() -> None:
+    first, _ = clients.config_paths(CLIENTS_BY_NAME["claude-desktop"], "win32", WINDOWS)
 
     assert first == (
         r"C:\Users\Ada\AppData\Local\Packages\Claude_*\LocalCache\Roaming\Claude\claude_desktop_config.json"
     )
 
 
-def test_without_its_variables_windows_is_found_below_the_home() -> None:
-    assert clients.places_of(NAMES["vscode"], "win32", {"USERPROFILE": r"D:\me"}) == [
+def test_windows_config_defaults_to_the_home_directory() -> None:
+    assert clients.config_paths(CLIENTS_BY_NAME["vscode"], "win32", {"USERPROFILE": r"D:\me"}) == [
         r"D:\me\AppData\Roaming\Code\User\mcp.json"
     ]
 
 
 @pytest.mark.parametrize(
-    ("command", "is_ours"),
+    ("command", "is_openzim_mcp"),
     [
         (["/opt/bin/openzim-mcp", "/zims"], True),
         ([r"C:\tools\openzim-mcp.exe"], True),
@@ -67,50 +67,55 @@ def test_without_its_variables_windows_is_found_below_the_home() -> None:
         (["other"], False),
     ],
 )
-def test_only_what_starts_this_program_is_taken_for_it(command: list[str], is_ours: bool) -> None:  # noqa: FBT001
+def test_servers_that_start_this_program_are_recognized(command: list[str], is_openzim_mcp: bool) -> None:  # noqa: FBT001
     text = json.dumps({"mcpServers": {"a": {"command": command[0], "args": command[1:]}}})
 
-    assert NAMES["cursor"].servers(text) == (["a"] if is_ours else [])
+    assert CLIENTS_BY_NAME["cursor"].find_servers(text) == (["a"] if is_openzim_mcp else [])
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-def test_every_client_can_be_connected_and_disconnected(client: clients.Client, tmp_path: Path, town_zim: Path) -> None:
+def test_connect_and_disconnect_work_for_every_client(client: clients.Client, tmp_path: Path, town_zim: Path) -> None:
     home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / ".config")}
 
-    shown = run("connect", client.name, town_zim, "--json", **home).json
-    nothing_yet = Path(shown["file"]).exists()
+    preview = run("connect", client.name, town_zim, "--json", **home).json
+    exists_after_preview = Path(preview["file"]).exists()
     written = run("connect", client.name, town_zim, "--write", "--json", **home).json
     text = Path(written["file"]).read_text(encoding="utf-8")
-    known = run("connect", "--json", **home).json["clients"]
+    listed = run("connect", "--json", **home).json["clients"]
     again = run("connect", client.name, town_zim, "--write", "--json", **home).json
-    gone = run("disconnect", client.name, "--write", "--json", **home).json
+    removed = run("disconnect", client.name, "--write", "--json", **home).json
 
-    assert (shown["written"], nothing_yet, written["written"], again["written"]) == (False, False, True, False)
-    assert [row["client"] for row in known if row["servers"] == ["zim"]] == [client.name]
-    command = client.read(text, "zim")
+    assert (preview["written"], exists_after_preview, written["written"], again["written"]) == (
+        False,
+        False,
+        True,
+        False,
+    )
+    assert [row["client"] for row in listed if row["servers"] == ["zim"]] == [client.name]
+    command = client.find_command(text, "zim")
     assert command is not None
     assert command[-1] == str(town_zim)
     assert Path(command[0]).exists()
-    assert gone["written"]
-    assert client.servers(Path(written["file"]).read_text(encoding="utf-8")) == []
-    assert Path(gone["backup"]).read_text(encoding="utf-8") == text
+    assert removed["written"]
+    assert client.find_servers(Path(written["file"]).read_text(encoding="utf-8")) == []
+    assert Path(removed["backup"]).read_text(encoding="utf-8") == text
 
 
-def test_a_command_that_was_written_starts_and_answers(tmp_path: Path, town_zim: Path) -> None:
+def test_written_command_starts_the_server(tmp_path: Path, town_zim: Path) -> None:
     file = tmp_path / "mcp.json"
     run("connect", "cursor", town_zim, "--mode", "advanced", "--file", file, "--write")
     entry = json.loads(file.read_text())["mcpServers"]["zim"]
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    parameters = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters}
 
-    ended = subprocess.run(
+    result = subprocess.run(
         [entry["command"], *entry["args"]], input=json.dumps(request) + "\n", capture_output=True, text=True, check=True
     )
 
-    assert json.loads(ended.stdout)["result"]["serverInfo"]["name"] == "openzim-mcp"
+    assert json.loads(result.stdout)["result"]["serverInfo"]["name"] == "openzim-mcp"
 
 
-def test_comments_order_and_mode_of_a_file_stay(tmp_path: Path, town_zim: Path) -> None:
+def test_comments_order_and_file_mode_are_kept(tmp_path: Path, town_zim: Path) -> None:
     file = tmp_path / "mcp.json"
     text = '{\n    // mine\n    "servers": {\n        "b": {"command": "b"},\n    },\n    "a": 1\n}\n'
     file.write_text(text, encoding="utf-8")
@@ -126,7 +131,7 @@ def test_comments_order_and_mode_of_a_file_stay(tmp_path: Path, town_zim: Path) 
     assert len(list(tmp_path.glob("mcp.json.*.bak"))) == 2
 
 
-def test_a_linked_configuration_stays_a_link(tmp_path: Path, town_zim: Path) -> None:
+def test_symbolic_link_is_kept(tmp_path: Path, town_zim: Path) -> None:
     real = tmp_path / "dotfiles.json"
     real.write_text("{}")
     (tmp_path / "mcp.json").symlink_to(real)
@@ -145,46 +150,46 @@ def test_a_linked_configuration_stays_a_link(tmp_path: Path, town_zim: Path) -> 
         ("goose", "extensions: {a: {b: 1}}\n", "extensions is written in one line"),
     ],
 )
-def test_a_file_that_is_not_understood_is_left_alone(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_invalid_config_is_not_changed(tmp_path: Path, name: str, text: str, message: str) -> None:
     file = tmp_path / "config"
     file.write_text(text)
 
-    ended = run("connect", name, "--file", file, "--write")
+    result = run("connect", name, "--file", file, "--write")
 
-    assert ended.code == Exit.USAGE
-    assert message in ended.err
+    assert result.code == Exit.USAGE
+    assert message in result.err
     assert [file.name for file in tmp_path.iterdir()] == ["config"]
     assert file.read_text() == text
 
 
-def test_a_place_that_cannot_be_written_ends_with_5() -> None:
+def test_unwritable_config_exits_with_5() -> None:
     assert run("connect", "cursor", "--file", "/proc/nowhere/mcp.json", "--write").code == Exit.DISK
 
 
-def test_any_other_client_gets_the_lines_to_copy(town_zim: Path) -> None:
-    shown = run("connect", "--print", town_zim)
+def test_print_shows_the_entry_for_any_client(town_zim: Path) -> None:
+    result = run("connect", "--print", town_zim)
 
-    assert json.loads(shown.out)["mcpServers"]["zim"]["args"] == [str(town_zim)]
-
-
-def test_an_unknown_client_is_told_which_there_are() -> None:
-    ended = run("connect", "netscape")
-
-    assert ended.code == Exit.USAGE
-    assert "claude-desktop" in ended.err
-    assert "--print" in ended.err
+    assert json.loads(result.out)["mcpServers"]["zim"]["args"] == [str(town_zim)]
 
 
-def test_the_change_is_coloured_on_a_terminal(tmp_path: Path, town_zim: Path) -> None:
-    shown = run_on_terminal("connect", "cursor", town_zim, "--file", tmp_path / "mcp.json").out
+def test_unknown_client_lists_the_known_ones() -> None:
+    result = run("connect", "netscape")
 
-    assert '\x1b[32m+    "zim": {' in shown
-    assert "Nothing is written yet; add --write." in shown
+    assert result.code == Exit.USAGE
+    assert "claude-desktop" in result.err
+    assert "--print" in result.err
 
 
-def test_the_help_names_every_client() -> None:
-    shown = " ".join(run("connect", "--help").out.split())
+def test_diff_has_colors_on_a_terminal(tmp_path: Path, town_zim: Path) -> None:
+    output = run_on_terminal("connect", "cursor", town_zim, "--file", tmp_path / "mcp.json").out
 
-    assert [name for name in NAMES if name not in shown] == []
+    assert '\x1b[32m+    "zim": {' in output
+    assert "Nothing is written; add --write." in output
+
+
+def test_help_names_every_client() -> None:
+    output = " ".join(run("connect", "--help").out.split())
+
+    assert [name for name in CLIENTS_BY_NAME if name not in output] == []
     assert "connect" in registry.COMMANDS_BY_NAME
-    assert os.sep in clients.command_line([])[0]
+    assert os.sep in clients.server_command([])[0]

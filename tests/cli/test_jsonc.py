@@ -9,22 +9,22 @@ from openzim_mcp.cli import jsonc
 
 PATH = ("mcpServers", "zim")
 VALUE = {"command": "openzim-mcp", "args": ["/zims"]}
-NEW = '"zim": {\n      "command": "openzim-mcp",\n      "args": [\n        "/zims"\n      ]\n    }'
+MEMBER = '"zim": {\n      "command": "openzim-mcp",\n      "args": [\n        "/zims"\n      ]\n    }'
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("", f'{{\n  "mcpServers": {{\n    {NEW}\n  }}\n}}\n'),
-        ("{}", f'{{\n  "mcpServers": {{\n    {NEW}\n  }}\n}}'),
-        ('{\n  "mcpServers": {}\n}\n', f'{{\n  "mcpServers": {{\n    {NEW}\n  }}\n}}\n'),
+        ("", f'{{\n  "mcpServers": {{\n    {MEMBER}\n  }}\n}}\n'),
+        ("{}", f'{{\n  "mcpServers": {{\n    {MEMBER}\n  }}\n}}'),
+        ('{\n  "mcpServers": {}\n}\n', f'{{\n  "mcpServers": {{\n    {MEMBER}\n  }}\n}}\n'),
         (
             '{\n  "mcpServers": {\n    "a": {} // first\n    // last\n  }\n}',
-            f'{{\n  "mcpServers": {{\n    "a": {{}}, // first\n    // last\n    {NEW}\n  }}\n}}',
+            f'{{\n  "mcpServers": {{\n    "a": {{}}, // first\n    // last\n    {MEMBER}\n  }}\n}}',
         ),
         (
             '{\n  "mcpServers": {\n    "a": {},\n  },\n}',
-            f'{{\n  "mcpServers": {{\n    "a": {{}},\n    {NEW},\n  }},\n}}',
+            f'{{\n  "mcpServers": {{\n    "a": {{}},\n    {MEMBER},\n  }},\n}}',
         ),
         (
             '{"mcpServers": {"a": 1}}',
@@ -32,13 +32,13 @@ NEW = '"zim": {\n      "command": "openzim-mcp",\n      "args": [\n        "/zim
         ),
         (
             '{\n  "z": 1, /* } */\n  "mcpServers": {\n    "zim": "old", // mine\n    "b": 2\n  }\n}',
-            f'{{\n  "z": 1, /* }} */\n  "mcpServers": {{\n    {NEW}, // mine\n    "b": 2\n  }}\n}}',
+            f'{{\n  "z": 1, /* }} */\n  "mcpServers": {{\n    {MEMBER}, // mine\n    "b": 2\n  }}\n}}',
         ),
     ],
 )
-def test_a_member_is_put_where_it_belongs_and_all_else_stays(before: str, after: str) -> None:
-    assert jsonc.put(before, PATH, VALUE) == after
-    assert jsonc.loads(after)["mcpServers"]["zim"] == VALUE
+def test_set_member_changes_nothing_else(before: str, after: str) -> None:
+    assert jsonc.set_member(before, PATH, VALUE) == after
+    assert jsonc.parse_object(after)["mcpServers"]["zim"] == VALUE
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_member_is_put_where_it_belongs_and_all_else_stays(before: str, after:
         '{\n  "mcpServers": {}\n}\n',
     ],
 )
-def test_what_was_put_can_be_dropped_without_a_trace(text: str) -> None:
-    assert jsonc.drop(jsonc.put(text, PATH, VALUE), PATH) == text
+def test_remove_member_undoes_set_member(text: str) -> None:
+    assert jsonc.remove_member(jsonc.set_member(text, PATH, VALUE), PATH) == text
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_what_was_put_can_be_dropped_without_a_trace(text: str) -> None:
         ("{}", "{}"),
     ],
 )
-def test_a_member_is_dropped_if_it_is_there(before: str, after: str) -> None:
-    assert jsonc.drop(before, ("m", "a")) == after
+def test_remove_member_ignores_a_missing_member(before: str, after: str) -> None:
+    assert jsonc.remove_member(before, ("m", "a")) == after
 
 
 @pytest.mark.parametrize(
@@ -77,30 +77,36 @@ def test_a_member_is_dropped_if_it_is_there(before: str, after: str) -> None:
         ("{a: 1}", "line 1: a name in quotes is expected"),
         ('{"a": 1} x', "line 1: the end of the file is expected"),
         ('{"mcpServers": []}', "mcpServers is not an object"),
-        ("[]", "the whole is not an object"),
+        ("[]", "the top level is not an object"),
         ('{"a": ' + "[" * 300, "line 1: less nesting is expected"),
     ],
 )
-def test_what_is_not_json_is_refused_with_its_line(text: str, message: str) -> None:
-    with pytest.raises(jsonc.NotJson) as refused:
-        jsonc.put(text, PATH, VALUE)
+def test_invalid_json_is_refused_with_its_line(text: str, message: str) -> None:
+    with pytest.raises(jsonc.NotJson) as caught:
+        jsonc.set_member(text, PATH, VALUE)
 
-    assert str(refused.value) == message
+    assert str(caught.value) == message
 
 
-def test_any_document_keeps_its_other_values() -> None:
-    chance = random.Random(7)
+def test_random_documents_keep_their_other_values() -> None:
+    generator = random.Random(7)
 
-    def some(depth: int) -> object:
-        if depth and chance.random() < 0.6:
-            return {chance.choice("abcdef"): some(depth - 1) for _ in range(chance.randrange(4))}
-        return chance.choice([1, -2.5e3, 'é\\"//', None, True, [], [1, {"x": "}"}], {}])
+    def random_value(depth: int) -> object:
+        if depth and generator.random() < 0.6:
+            return {generator.choice("abcdef"): random_value(depth - 1) for _ in range(generator.randrange(4))}
+        return generator.choice([1, -2.5e3, 'é\\"//', None, True, [], [1, {"x": "}"}], {}])
 
     for _ in range(300):
-        whole = {"a": some(3), "mcpServers": {"b": some(2)}} if chance.random() < 0.7 else {"a": some(3)}
-        text = json.dumps(whole, indent=chance.choice([None, 2, 4, "\t"]), ensure_ascii=chance.random() < 0.5)
-        put = jsonc.put(text, PATH, VALUE)
-        expected = whole | {"mcpServers": whole.get("mcpServers", {}) | {"zim": VALUE}}  # type: ignore[operator]
+        document = (
+            {"a": random_value(3), "mcpServers": {"b": random_value(2)}}
+            if generator.random() < 0.7
+            else {"a": random_value(3)}
+        )
+        text = json.dumps(document, indent=generator.choice([None, 2, 4, "\t"]), ensure_ascii=generator.random() < 0.5)
+        changed = jsonc.set_member(text, PATH, VALUE)
+        expected = document | {"mcpServers": document.get("mcpServers", {}) | {"zim": VALUE}}  # type: ignore[operator]
 
-        assert json.loads(put) == jsonc.loads(put) == expected
-        assert json.loads(jsonc.drop(put, PATH)) == whole | {"mcpServers": whole.get("mcpServers", {})}
+        assert json.loads(changed) == jsonc.parse_object(changed) == expected
+        assert json.loads(jsonc.remove_member(changed, PATH)) == document | {
+            "mcpServers": document.get("mcpServers", {})
+        }

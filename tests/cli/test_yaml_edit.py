@@ -22,20 +22,22 @@ BLOCK = '  zim:\n    enabled: true\n    cmd: "C:\\\\zim"\n    args:\n    - "--mo
         ("extensions:\n  zim:\n    cmd: old\n  b:\n    x: 1\n", f"extensions:\n{BLOCK}  b:\n    x: 1\n"),
     ],
 )
-def test_a_block_is_put_below_its_name(before: str, after: str) -> None:
-    assert yaml_edit.put(before, PATH, VALUE) == after
+def test_set_block_changes_nothing_else(before: str, after: str) -> None:
+    assert yaml_edit.set_block(before, PATH, VALUE) == after
 
 
 @pytest.mark.parametrize("text", ["extensions:\n  dev:\n    a: 1\n\n# c\nb: 2\n", "extensions: {}\nb: 2\n"])
-def test_what_was_put_can_be_dropped_without_a_trace(text: str) -> None:
-    assert yaml_edit.drop(yaml_edit.put(text, PATH, VALUE), PATH) == text
+def test_remove_block_undoes_set_block(text: str) -> None:
+    assert yaml_edit.remove_block(yaml_edit.set_block(text, PATH, VALUE), PATH) == text
 
 
-def test_indentation_is_that_of_the_file() -> None:
-    assert yaml_edit.put("extensions:\n    dev:\n        a: 1\n", PATH, {"b": 1}).endswith("    zim:\n      b: 1\n")
+def test_block_has_the_indentation_of_the_file() -> None:
+    assert yaml_edit.set_block("extensions:\n    dev:\n        a: 1\n", PATH, {"b": 1}).endswith(
+        "    zim:\n      b: 1\n"
+    )
 
 
 @pytest.mark.parametrize("text", ["extensions: {dev: {a: 1}}\n", "extensions:\n  - dev\n", "extensions: &x\n"])
-def test_another_form_is_refused(text: str) -> None:
-    with pytest.raises(yaml_edit.NotABlock):
-        yaml_edit.put(text, PATH, VALUE)
+def test_unsupported_yaml_is_refused(text: str) -> None:
+    with pytest.raises(yaml_edit.UnsupportedYaml):
+        yaml_edit.set_block(text, PATH, VALUE)

@@ -1,4 +1,4 @@
-"""The clients that can be connected: a row each, with where its configuration lies and what it looks like."""
+"""The MCP clients that `connect` supports: a row each, with the path and the format of its configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import stat
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from openzim_mcp import errors, files
 from openzim_mcp.cli import jsonc, yaml_edit
@@ -22,20 +22,24 @@ from openzim_mcp.cli import jsonc, yaml_edit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-Entry = dict[str, Any]
-Places = dict[str, tuple[str, ...]]
+    from openzim_mcp.cli.jsonc import JsonValue
+
+ServerEntry: TypeAlias = "dict[str, JsonValue]"
+PathsByPlatform: TypeAlias = "dict[str, tuple[str, ...]]"
 _DESCRIPTION = "Offline archives: Wikipedia, Stack Exchange, manuals"
+_PROGRAM_NAMES = {"openzim-mcp", "openzim_mcp", "openzim-mcp.exe"}
+_MAX_BACKUPS_PER_SECOND = 1000
 
 
-def _plain(command: Sequence[str]) -> Entry:
+def _plain_entry(command: Sequence[str]) -> ServerEntry:
     return {"command": command[0], "args": list(command[1:])}
 
 
-def _typed(command: Sequence[str]) -> Entry:
-    return {"type": "stdio", **_plain(command)}
+def _stdio_entry(command: Sequence[str]) -> ServerEntry:
+    return {"type": "stdio", **_plain_entry(command)}
 
 
-def _goose(command: Sequence[str]) -> Entry:
+def _goose_entry(command: Sequence[str]) -> ServerEntry:
     return {
         "enabled": True,
         "type": "stdio",
@@ -48,69 +52,74 @@ def _goose(command: Sequence[str]) -> Entry:
     }
 
 
-def _starts_us(command: Sequence[str]) -> bool:
-    """Whether a command starts this program: by its name, or as a package or an image that something else runs."""
-    names = {"openzim-mcp", "openzim_mcp", "openzim-mcp.exe"}
+def _starts_openzim_mcp(command: Sequence[str]) -> bool:
+    """Return whether a command starts this program: by its name, or as a package or an image that it runs."""
     program = re.split(r"[\\/]", command[0])[-1]
     packages = (
         word.rpartition("/")[2].partition(":")[0] for word in command[1:] if not word.startswith(("/", "~", "."))
     )
-    return program in names or any(package in names for package in packages)
+    return program in _PROGRAM_NAMES or any(package in _PROGRAM_NAMES for package in packages)
 
 
-def _everywhere(*places: str) -> Places:
-    return dict.fromkeys(("linux", "darwin", "win32"), places)
+def _on_all_platforms(*paths: str) -> PathsByPlatform:
+    return dict.fromkeys(("linux", "darwin", "win32"), paths)
 
 
 @dataclass(frozen=True)
 class Client:
-    """A client: the first of its `places` whose folder is there is its file, otherwise the last one.
+    """An MCP client.
 
-    `key` is the name in the file that holds all servers; `entry` makes what stands for one of them.
+    Its configuration is the first of `config_paths` whose directory exists, otherwise the last. `servers_key` names the
+    object that has all servers; `make_entry` makes the entry of a server. `next_step` is shown after a change.
     """
 
     name: str
     title: str
-    places: Places
-    key: str
-    entry: Callable[[Sequence[str]], Entry]
-    then: str
+    config_paths: PathsByPlatform
+    servers_key: str
+    make_entry: Callable[[Sequence[str]], ServerEntry]
+    next_step: str
     is_yaml: bool = False
 
-    def read(self, text: str, server: str) -> list[str] | None:
-        """Return the command that a configuration starts for a server, or None where it has no such server."""
+    def find_command(self, text: str, server: str) -> list[str] | None:
+        """Return the command of a server in a configuration, or None if it has no such server."""
         if self.is_yaml:
-            return _yaml_command(yaml_edit.get(text, (self.key, server)))
-        servers = jsonc.loads(text).get(self.key)
-        entry = servers.get(server) if isinstance(servers, dict) else None
-        return [str(entry.get("command", "")), *map(str, entry.get("args", []))] if isinstance(entry, dict) else None
+            return _command_from_yaml(yaml_edit.find_block(text, (self.servers_key, server)))
+        entry = self._json_servers(text).get(server)
+        if not isinstance(entry, dict):
+            return None
+        arguments = entry.get("args")
+        return [str(entry.get("command", "")), *map(str, arguments if isinstance(arguments, list) else [])]
 
-    def variables(self, text: str, server: str) -> dict[str, str]:
-        """Return the environment variables that a configuration sets for a server."""
-        entry = {} if self.is_yaml else jsonc.loads(text)[self.key][server]
-        given = entry.get("env")
-        return {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+    def find_environment(self, text: str, server: str) -> dict[str, str]:
+        """Return the environment variables of a server in a configuration."""
+        entry = None if self.is_yaml else self._json_servers(text).get(server)
+        variables = entry.get("env") if isinstance(entry, dict) else None
+        return {name: str(value) for name, value in variables.items()} if isinstance(variables, dict) else {}
 
-    def servers(self, text: str) -> list[str]:
-        """Return the servers of a configuration that start this program, by their names."""
+    def find_servers(self, text: str) -> list[str]:
+        """Return the names of the servers in a configuration that start this program."""
         if self.is_yaml:
-            return ["zim"] if self.read(text, "zim") else []
-        servers = jsonc.loads(text).get(self.key)
-        names = servers if isinstance(servers, dict) else {}
-        return [name for name in names if _starts_us(self.read(text, name) or [""])]
+            return ["zim"] if self.find_command(text, "zim") else []
+        names = self._json_servers(text)
+        return [name for name in names if _starts_openzim_mcp(self.find_command(text, name) or [""])]
 
-    def put(self, text: str, server: str, command: Sequence[str]) -> str:
-        """Return a configuration with the server in it."""
-        edit: Any = yaml_edit if self.is_yaml else jsonc
-        return str(edit.put(text, (self.key, server), self.entry(command)))
+    def _json_servers(self, text: str) -> dict[str, JsonValue]:
+        servers = jsonc.parse_object(text).get(self.servers_key)
+        return servers if isinstance(servers, dict) else {}
 
-    def drop(self, text: str, server: str) -> str:
+    def add_server(self, text: str, server: str, command: Sequence[str]) -> str:
+        """Return a configuration with the server added or replaced."""
+        set_entry = yaml_edit.set_block if self.is_yaml else jsonc.set_member
+        return set_entry(text, (self.servers_key, server), self.make_entry(command))
+
+    def remove_server(self, text: str, server: str) -> str:
         """Return a configuration without the server."""
-        edit: Any = yaml_edit if self.is_yaml else jsonc
-        return str(edit.drop(text, (self.key, server))) if text.strip() else text
+        remove_entry = yaml_edit.remove_block if self.is_yaml else jsonc.remove_member
+        return remove_entry(text, (self.servers_key, server)) if text.strip() else text
 
 
-_RESTART = "Restart it to let it see the archives."
+_RESTART = "Restart the client."
 CLIENTS = (
     Client(
         "claude-desktop",
@@ -119,16 +128,18 @@ CLIENTS = (
             "linux": ("{config}/Claude/claude_desktop_config.json",),
             "darwin": ("{home}/Library/Application Support/Claude/claude_desktop_config.json",),
             "win32": (
-                # An app from the Store, as is usual, sees a directory of its own in the place of the common one.
+                # The app from the Microsoft Store, the usual one, has its own copy of this directory.
                 "{localappdata}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json",
                 "{appdata}/Claude/claude_desktop_config.json",
             ),
         },
         "mcpServers",
-        _plain,
-        "Quit it, not only its window, and start it again.",
+        _plain_entry,
+        "Quit the program, not only its window, and start it again.",
     ),
-    Client("claude-code", "Claude Code", _everywhere("{home}/.claude.json"), "mcpServers", _typed, _RESTART),
+    Client(
+        "claude-code", "Claude Code", _on_all_platforms("{home}/.claude.json"), "mcpServers", _stdio_entry, _RESTART
+    ),
     Client(
         "vscode",
         "VS Code",
@@ -138,17 +149,17 @@ CLIENTS = (
             "win32": ("{appdata}/Code/User/mcp.json",),
         },
         "servers",
-        _typed,
-        "Open the chat in agent mode; it asks whether to start the server.",
+        _stdio_entry,
+        "Open the chat in agent mode; VS Code asks whether to start the server.",
     ),
-    Client("cursor", "Cursor", _everywhere("{home}/.cursor/mcp.json"), "mcpServers", _plain, _RESTART),
+    Client("cursor", "Cursor", _on_all_platforms("{home}/.cursor/mcp.json"), "mcpServers", _plain_entry, _RESTART),
     Client(
         "lm-studio",
         "LM Studio",
-        _everywhere("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json", "{home}/.lmstudio/mcp.json"),
+        _on_all_platforms("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json", "{home}/.lmstudio/mcp.json"),
         "mcpServers",
-        _plain,
-        "Switch it on in the Program tab.",
+        _plain_entry,
+        "Enable the server in the Program tab.",
     ),
     Client(
         "goose",
@@ -159,8 +170,8 @@ CLIENTS = (
             "win32": ("{appdata}/Block/goose/config/config.yaml",),
         },
         "extensions",
-        _goose,
-        "A new session has it.",
+        _goose_entry,
+        "Start a new session.",
         is_yaml=True,
     ),
     Client(
@@ -172,49 +183,49 @@ CLIENTS = (
             "win32": ("{appdata}/openzim-mcp/mcpo.json",),
         },
         "mcpServers",
-        _plain,
-        "Run: mcpo --port 8000 --config {file}\nThen add http://localhost:8000/{server} as a tool server in it.",
+        _plain_entry,
+        "Run: mcpo --port 8000 --config {file}\nThen add the tool server http://localhost:8000/{server} in Open WebUI.",
     ),
 )
-NAMES = {client.name: client for client in CLIENTS}
+CLIENTS_BY_NAME = {client.name: client for client in CLIENTS}
 
 
-def places_of(client: Client, platform: str, variables: Mapping[str, str]) -> list[str]:
-    """Return where a client's file may be, in the spelling of a platform."""
+def config_paths(client: Client, platform: str, environment: Mapping[str, str]) -> list[str]:
+    """Return the possible paths of a client's configuration, as the platform writes them."""
     windows = platform == "win32"
     join = ntpath.join if windows else posixpath.join
-    home = variables.get("USERPROFILE" if windows else "HOME") or os.path.expanduser("~")
-    folders = {
+    home = environment.get("USERPROFILE" if windows else "HOME") or os.path.expanduser("~")
+    directories = {
         "home": home,
-        "config": variables.get("XDG_CONFIG_HOME") or join(home, ".config"),
-        "appdata": variables.get("APPDATA") or join(home, "AppData", "Roaming"),
-        "localappdata": variables.get("LOCALAPPDATA") or join(home, "AppData", "Local"),
+        "config": environment.get("XDG_CONFIG_HOME") or join(home, ".config"),
+        "appdata": environment.get("APPDATA") or join(home, "AppData", "Roaming"),
+        "localappdata": environment.get("LOCALAPPDATA") or join(home, "AppData", "Local"),
     }
-    known = client.places.get(platform, client.places["linux"])
-    return [join(*(part.format(**folders) for part in place.split("/"))) for place in known]
+    templates = client.config_paths.get(platform, client.config_paths["linux"])
+    return [join(*(part.format(**directories) for part in template.split("/"))) for template in templates]
 
 
-def file_of(client: Client) -> str:
-    """Return a client's file on this machine, which need not be there yet."""
-    *others, usual = places_of(client, sys.platform, os.environ)
-    for place in others:
-        folders = glob.glob(os.path.dirname(place))
-        if folders:
-            return os.path.join(folders[0], os.path.basename(place))
-    return usual
+def find_config(client: Client) -> str:
+    """Return the path of a client's configuration on this machine; the file may not exist yet."""
+    *preferred_paths, default_path = config_paths(client, sys.platform, os.environ)
+    for path in preferred_paths:
+        directories = glob.glob(os.path.dirname(path))
+        if directories:
+            return os.path.join(directories[0], os.path.basename(path))
+    return default_path
 
 
-def command_line(arguments: Sequence[str]) -> list[str]:
-    """Return what starts this program from anywhere: clients know neither our directory nor our PATH."""
+def server_command(arguments: Sequence[str]) -> list[str]:
+    """Return a command that starts this program from any directory and without its PATH, as clients do."""
     name = "openzim-mcp.exe" if os.name == "nt" else "openzim-mcp"
-    beside = os.path.join(os.path.dirname(sys.executable), name)
-    found = beside if os.path.exists(beside) else shutil.which("openzim-mcp")
-    start = [os.path.abspath(found)] if found else [sys.executable, "-m", "openzim_mcp"]
-    return [*start, *arguments]
+    script = os.path.join(os.path.dirname(sys.executable), name)
+    path = script if os.path.exists(script) else shutil.which("openzim-mcp")
+    program = [os.path.abspath(path)] if path else [sys.executable, "-m", "openzim_mcp"]
+    return [*program, *arguments]
 
 
-def read_text(path: str) -> str:
-    """Return a configuration; one that is not there is empty."""
+def read_config(path: str) -> str:
+    """Return the text of a configuration; a missing file is empty."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
@@ -225,56 +236,59 @@ def read_text(path: str) -> str:
         raise errors.OpenZimMcpConfigurationError(f"{path} cannot be read: {reason}") from error
 
 
-def difference(path: str, old: str, new: str) -> str:
-    """Return what changes, as lines that are taken away and lines that are added."""
+def diff_config(path: str, old: str, new: str) -> str:
+    """Return the changes between two texts as a unified diff."""
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="", n=2)
     return "\n".join(lines)
 
 
-def write(path: str, new: str) -> str | None:
-    """Put a configuration in the place of the old one, which is kept beside it; return where."""
-    real = os.path.realpath(path)
+def write_config(path: str, text: str) -> str | None:
+    """Replace a configuration; return the path of the backup, or None if the file is new."""
+    real_path = os.path.realpath(path)
     backup = None
     try:
         mode = 0o600
-        if os.path.exists(real):
-            mode = stat.S_IMODE(os.stat(real).st_mode)
-            backup = _unused(f"{real}.{time.strftime('%Y%m%d-%H%M%S')}")
-            shutil.copy2(real, backup)
-        files.write_atomic(real, new, mode=mode)
+        if os.path.exists(real_path):
+            mode = stat.S_IMODE(os.stat(real_path).st_mode)
+            backup = _backup_path(real_path)
+            shutil.copy2(real_path, backup)
+        files.write_atomic(real_path, text, mode=mode)
     except OSError as error:
         raise errors.FileNotWritable(
-            f"{path} cannot be written: {error.strerror}", hint="The old one is as it was; --print shows what to add."
+            f"{path} cannot be written: {error.strerror}",
+            hint="The file is unchanged; --print shows what to add to it.",
         ) from error
     return backup
 
 
-def _unused(base: str) -> str:
-    """Return the name of a backup that is not there yet."""
-    names = (f"{base}{number}.bak" for number in ("", *(f"-{n}" for n in range(2, 1000))))
-    return next(name for name in names if not os.path.exists(name))
+def _backup_path(path: str) -> str:
+    """Return a path for a backup that does not exist yet."""
+    base = f"{path}.{time.strftime('%Y%m%d-%H%M%S')}"
+    suffixes = ("", *(f"-{number}" for number in range(2, _MAX_BACKUPS_PER_SECOND)))
+    paths = (f"{base}{suffix}.bak" for suffix in suffixes)
+    return next(backup for backup in paths if not os.path.exists(backup))
 
 
-def _yaml_command(block: list[str] | None) -> list[str] | None:
-    """Return the command in a block of a YAML file."""
+def _command_from_yaml(block: list[str] | None) -> list[str] | None:
+    """Return the command in the lines of a Goose extension."""
     if block is None:
         return None
-    command, arguments, is_list = "", [], False
+    command, arguments, in_list = "", [], False
     for line in block[1:]:
         text = line.strip()
-        if is_list and text.startswith("- "):
-            arguments.append(_scalar(text[2:]))
+        if in_list and text.startswith("- "):
+            arguments.append(_yaml_scalar(text[2:]))
             continue
         name, _, value = text.partition(":")
-        is_list = name == "args" and not value.strip()
+        in_list = name == "args" and not value.strip()
         if name == "cmd":
-            command = _scalar(value.strip())
+            command = _yaml_scalar(value.strip())
         elif name == "args" and value.strip().startswith("["):
-            arguments = [_scalar(part.strip()) for part in value.strip()[1:-1].split(",") if part.strip()]
+            arguments = [_yaml_scalar(item.strip()) for item in value.strip()[1:-1].split(",") if item.strip()]
     return [command, *arguments]
 
 
-def _scalar(text: str) -> str:
+def _yaml_scalar(text: str) -> str:
     if text.startswith('"'):
         try:
             return str(json.loads(text))

@@ -1,9 +1,10 @@
-"""`connect`: put the server into a client's configuration."""
+"""`connect`: add this server to a client's configuration."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -17,106 +18,138 @@ if TYPE_CHECKING:
     from openzim_mcp.cli.clients import Client
     from openzim_mcp.cli.terminal import Style, Terminal
 
-server = click.option("--name", "server", default="zim", metavar="NAME", help="What the client calls it (zim).")
-write = click.option("--write", is_flag=True, help="Change the file; the old one is kept beside it.")
-file = click.option("--file", "file", type=click.Path(), help="Another file than the usual one of the client.")
+
+class ConfigOptions(TypedDict):
+    """The options that `connect` and `disconnect` share."""
+
+    server: str
+    file: str | None
+    write: bool
+
+
+server_option = click.option("--name", "server", default="zim", metavar="NAME", help="Name of the server (zim).")
+write_option = click.option("--write", is_flag=True, help="Change the file; a backup is kept beside it.")
+file_option = click.option("--file", "file", type=click.Path(), help="Another file than the client's usual one.")
 
 
 @command.command(
-    "openzim-mcp connect                              # which clients are there, and which are connected",
+    "openzim-mcp connect                              # list the clients, and which are connected",
     "openzim-mcp connect claude-desktop ~/zims        # show what would change",
     "openzim-mcp connect claude-desktop ~/zims --write",
     "openzim-mcp connect --print ~/zims               # for any other client",
 )
 @click.argument("client", required=False, metavar="[CLIENT]")
 @click.option("--mode", type=click.Choice(["simple", "advanced"]), help="Which tools are offered (simple).")
-@click.option("--print", "printed", is_flag=True, help="Only print the lines, for a client that is not known.")
-@server
-@file
-@write
+@click.option("--print", "print_only", is_flag=True, help="Only print the entry, for a client that is not listed.")
+@server_option
+@file_option
+@write_option
 @command.directory_arguments
-def run(terminal: Terminal, client: str | None, printed: bool, directories: list[str], **given: str) -> None:  # noqa: FBT001
-    """Let a CLIENT start this server: show the change to its configuration, and make it with --write.
+def run(
+    terminal: Terminal,
+    client: str | None,
+    mode: str | None,
+    directories: list[str],
+    *,
+    print_only: bool,
+    **options: Unpack[ConfigOptions],
+) -> None:
+    """Add this server to a CLIENT: show the change to its configuration; --write makes it.
 
     CLIENT is claude-desktop, claude-code, vscode, cursor, lm-studio, goose or open-webui.
     """
-    if printed and client is not None and client not in clients.NAMES:
+    if print_only and client is not None and client not in clients.CLIENTS_BY_NAME:
         directories = [client, *directories]
-    start = clients.command_line([*(["--mode", given["mode"]] if given["mode"] else []), *_directories(directories)])
-    if printed:
-        _print(terminal, given["server"], start)
+    server_command = clients.server_command([*(["--mode", mode] if mode else []), *_absolute_directories(directories)])
+    if print_only:
+        _print_entry(terminal, options["server"], server_command)
     elif client is None:
-        _show_all(terminal)
+        _list_clients(terminal)
     else:
-        chosen = named(client)
-        if change(terminal, chosen, given, lambda text: chosen.put(text, given["server"], start)):
-            terminal.info(chosen.then.format(file=given["file"] or clients.file_of(chosen), server=given["server"]))
+        _connect(terminal, require_client(client), server_command, options)
 
 
-def _directories(directories: list[str]) -> list[str]:
-    """Return the directories to serve, as full paths: a client starts the server somewhere else."""
+def _connect(terminal: Terminal, client: Client, server_command: list[str], options: ConfigOptions) -> None:
+    server = options["server"]
+    if change_config(terminal, client, options, lambda text: client.add_server(text, server, server_command)):
+        path = options["file"] or clients.find_config(client)
+        terminal.info(client.next_step.format(file=path, server=server))
+
+
+def _absolute_directories(directories: list[str]) -> list[str]:
+    """Return the directories to serve as absolute paths: a client starts the server in another directory."""
     return [os.path.abspath(path) for path in runtime.load_command_settings(directories).allowed_directories]
 
 
-def _print(terminal: Terminal, server: str, start: list[str]) -> None:
-    new = jsonc.put("", ("mcpServers", server), {"command": start[0], "args": start[1:]})
-    terminal.show({"command": start[0], "args": start[1:]}, Cell(new.rstrip()))
+def _print_entry(terminal: Terminal, server: str, server_command: list[str]) -> None:
+    entry: dict[str, jsonc.JsonValue] = {"command": server_command[0], "args": [*server_command[1:]]}
+    text = jsonc.set_member("", ("mcpServers", server), entry)
+    terminal.show(entry, Cell(text.rstrip()))
 
 
-def named(client: str) -> Client:
-    """Return a client by its name."""
-    if client not in clients.NAMES:
+def require_client(name: str) -> Client:
+    """Return a client by its name, or raise an error that lists the names."""
+    if name not in clients.CLIENTS_BY_NAME:
+        names = ", ".join(clients.CLIENTS_BY_NAME)
         raise errors.OpenZimMcpConfigurationError(
-            f"{client!r} is not a client that is known.",
-            hint=f"There are: {', '.join(clients.NAMES)}. For any other: openzim-mcp connect --print DIRECTORY",
+            f"{name!r} is not a known client.",
+            hint=f"Known clients: {names}. For any other: openzim-mcp connect --print DIRECTORY",
         )
-    return clients.NAMES[client]
+    return clients.CLIENTS_BY_NAME[name]
 
 
-def _show_all(terminal: Terminal) -> None:
-    rows = [_look(client) for client in clients.CLIENTS]
-    table = [(row["client"], row["title"], _state(row), row["file"]) for row in rows]
-    terminal.show({"clients": rows}, Table(("client", "", "state", "configuration"), table))
+@dataclass(frozen=True)
+class _ClientState:
+    client: str
+    title: str
+    file: str
+    found: bool
+    servers: list[str]
+
+    def cell(self) -> Cell:
+        if self.servers:
+            return Cell("connected", "good")
+        return Cell("not connected") if self.found else Cell("no configuration", "dim")
 
 
-def _look(client: Client) -> dict[str, Any]:
-    path = clients.file_of(client)
+def _list_clients(terminal: Terminal) -> None:
+    states = [_client_state(client) for client in clients.CLIENTS]
+    rows = [(state.client, state.title, state.cell(), state.file) for state in states]
+    payload = {"clients": [asdict(state) for state in states]}
+    terminal.show(payload, Table(("client", "", "state", "configuration"), rows))
+
+
+def _client_state(client: Client) -> _ClientState:
+    path = clients.find_config(client)
     try:
-        servers = client.servers(clients.read_text(path))
+        servers = client.find_servers(clients.read_config(path))
     except (ValueError, errors.OpenZimMcpError):
         servers = []
-    found = os.path.exists(path)
-    return {"client": client.name, "title": client.title, "file": path, "found": found, "servers": servers}
+    return _ClientState(client.name, client.title, path, os.path.exists(path), servers)
 
 
-def _state(row: dict[str, Any]) -> Cell:
-    if row["servers"]:
-        return Cell("connected", "good")
-    return Cell("not connected") if row["found"] else Cell("no configuration yet", "dim")
-
-
-def change(terminal: Terminal, client: Client, given: dict[str, str], edit: Callable[[str], str]) -> bool:
-    """Show what an edit changes in a client's configuration, write it if that is asked for, and say if it was."""
-    path = given["file"] or clients.file_of(client)
-    old = clients.read_text(path)
+def change_config(terminal: Terminal, client: Client, options: ConfigOptions, edit: Callable[[str], str]) -> bool:
+    """Show the diff of an edit to a client's configuration; with --write, make it. Return whether it was written."""
+    path = options["file"] or clients.find_config(client)
+    old = clients.read_config(path)
     try:
         new = edit(old)
-    except (jsonc.NotJson, yaml_edit.NotABlock) as error:
+    except (jsonc.NotJson, yaml_edit.UnsupportedYaml) as error:
         raise errors.OpenZimMcpConfigurationError(
-            f"{path} cannot be changed: {error}.", hint="Mend it by hand, or add what `connect --print` shows."
+            f"{path} cannot be changed: {error}.", hint="Correct it by hand, or add what `connect --print` shows."
         ) from error
-    backup = clients.write(path, new) if given["write"] and new != old else None
-    diff = clients.difference(path, old, new)
-    written = bool(given["write"]) and new != old
-    payload = {"client": client.name, "file": path, "diff": diff, "written": written}
-    terminal.show(payload | {"backup": backup}, _coloured(diff) if diff else "Nothing changes.")
-    if diff and not given["write"]:
-        terminal.info("Nothing is written yet; add --write.")
+    written = options["write"] and new != old
+    backup = clients.write_config(path, new) if written else None
+    diff = clients.diff_config(path, old, new)
+    payload = {"client": client.name, "file": path, "diff": diff, "written": written, "backup": backup}
+    terminal.show(payload, _color_diff(diff) if diff else "Nothing changes.")
+    if diff and not written:
+        terminal.info("Nothing is written; add --write.")
     elif diff:
-        terminal.info(f"The old file is {backup}" if backup else "The file is new.")
+        terminal.info(f"Backup: {backup}" if backup else "The file is new.")
     return written
 
 
-def _coloured(diff: str) -> Lines:
+def _color_diff(diff: str) -> Lines:
     styles: dict[str, Style] = {"+": "good", "-": "bad"}
     return Lines([Cell(line, styles.get(line[:1], "")) for line in diff.splitlines()])

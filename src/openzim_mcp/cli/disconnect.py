@@ -1,8 +1,8 @@
-"""`disconnect`: take the server out of a client's configuration."""
+"""`disconnect`: remove this server from a client's configuration."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     "openzim-mcp disconnect claude-desktop --write",
 )
 @click.argument("client")
-@connect.server
-@connect.file
-@connect.write
-def run(terminal: Terminal, client: str, **given: str) -> None:
-    """Take this server out of the configuration of a CLIENT: show the change, and make it with --write."""
-    chosen = connect.named(client)
-    connect.change(terminal, chosen, given, lambda text: chosen.drop(text, given["server"]))
+@connect.server_option
+@connect.file_option
+@connect.write_option
+def run(terminal: Terminal, client: str, **options: Unpack[connect.ConfigOptions]) -> None:
+    """Remove this server from a CLIENT: show the change to its configuration; --write makes it."""
+    known_client = connect.require_client(client)
+    connect.change_config(
+        terminal, known_client, options, lambda text: known_client.remove_server(text, options["server"])
+    )

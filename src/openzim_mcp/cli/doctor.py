@@ -166,10 +166,10 @@ def connections(_: Sequence[str]) -> Iterator[Finding]:
     """Look at the clients' configurations, and start what they would start."""
     wanted = []
     for client in clients.CLIENTS:
-        path = clients.file_of(client)
+        path = clients.find_config(client)
         try:
-            text = clients.read_text(path)
-            wanted += [(client, path, text, server) for server in client.servers(text)]
+            text = clients.read_config(path)
+            wanted += [(client, path, text, server) for server in client.find_servers(text)]
         except (ValueError, AttributeError, errors.OpenZimMcpError) as error:
             told = f"{path}: {error}"
             yield Finding(client.title, "bad", told, "mend the file by hand; the client cannot read it either")
@@ -181,8 +181,8 @@ def connections(_: Sequence[str]) -> Iterator[Finding]:
 
 def _connection(wanted: tuple[Client, str, str, str]) -> Finding:
     client, path, text, server = wanted
-    command = client.read(text, server) or [""]
-    greeting = probe.greet(command, client.variables(text, server))
+    command = client.find_command(text, server) or [""]
+    greeting = probe.greet(command, client.find_environment(text, server))
     if greeting.problem:
         fix = f"openzim-mcp connect {client.name} {' '.join(_paths(command))} --write".replace("  ", " ")
         return Finding(client.title, "bad", f"{path}, {server}: {greeting.problem}", fix)
