@@ -128,7 +128,7 @@ def client_list() -> str:
 
 def usage() -> str:
     """Return the help of the command."""
-    return f"```\n{cli.help_text()}```\n"
+    return f"```\n{cli.format_help()}```\n"
 
 
 def command_list() -> str:

@@ -15,27 +15,29 @@ from support.stdio_server import COMMAND, child_pids
 
 @pytest.mark.parametrize("name", registry.COMMANDS_BY_NAME)
 def test_every_command_has_help_with_an_example(name: str) -> None:
-    shown = run(name, "--help")
+    result = run(name, "--help")
 
-    assert shown.code == 0
-    assert f"Usage: openzim-mcp {name}" in shown.out
-    assert "openzim-mcp" in shown.out.partition("Examples:")[2]
-
-
-def test_the_help_of_the_program_lists_every_command() -> None:
-    shown = run("--help").out
-
-    assert [row.name for row in registry.COMMANDS if f"  {row.name} " not in shown or row.summary not in shown] == []
+    assert result.code == 0
+    assert f"Usage: openzim-mcp {name}" in result.out
+    assert "openzim-mcp" in result.out.partition("Examples:")[2]
 
 
-def test_help_needs_no_unicode() -> None:
-    shown = run("--help", PYTHONIOENCODING="ascii")
+def test_program_help_lists_every_command() -> None:
+    help_text = run("--help").out
 
-    assert shown.code == 0
-    assert "[DIRECTORY ...]" in shown.out
+    assert [
+        row.name for row in registry.COMMANDS if f"  {row.name} " not in help_text or row.summary not in help_text
+    ] == []
 
 
-def test_help_takes_little_cpu() -> None:
+def test_help_works_without_unicode() -> None:
+    result = run("--help", PYTHONIOENCODING="ascii")
+
+    assert result.code == 0
+    assert "[DIRECTORY ...]" in result.out
+
+
+def test_help_uses_little_cpu() -> None:
     before = os.times()
     run("--help")
     after = os.times()
@@ -44,26 +46,26 @@ def test_help_takes_little_cpu() -> None:
 
 
 @pytest.mark.parametrize("words", [("completion", "tcsh"), ("completion",), ("completion", "bash", "--nonsense")])
-def test_a_wrong_word_ends_with_2_and_says_how_it_is_used(words: tuple[str, ...]) -> None:
-    ended = run(*words)
+def test_wrong_argument_exits_2_and_shows_usage(words: tuple[str, ...]) -> None:
+    result = run(*words)
 
-    assert ended.code == command.Exit.USAGE
-    assert ended.out == ""
-    assert ended.err.startswith("Usage: openzim-mcp completion")
-
-
-def test_a_word_that_is_nearly_a_command_is_recognised() -> None:
-    ended = run("completoin", "bash")
-
-    assert ended.code == 2
-    assert ended.err.endswith("openzim-mcp: did you mean the command 'completion'?\n")
+    assert result.code == command.Exit.USAGE
+    assert result.out == ""
+    assert result.err.startswith("Usage: openzim-mcp completion")
 
 
-def test_a_directory_that_is_called_like_a_command_can_be_served(tmp_path: Path) -> None:
+def test_misspelled_command_gets_a_suggestion() -> None:
+    result = run("completoin", "bash")
+
+    assert result.code == 2
+    assert result.err.endswith("openzim-mcp: did you mean the command 'completion'?\n")
+
+
+def test_directory_named_like_a_command_can_be_served(tmp_path: Path) -> None:
     (tmp_path / "completion").mkdir()
 
     for words in (["./completion"], ["serve", "completion"], [str(tmp_path / "completion")]):
-        ended = subprocess.run(
+        result = subprocess.run(
             [*COMMAND, *words],
             cwd=tmp_path,
             env=clean_environment(),
@@ -72,39 +74,39 @@ def test_a_directory_that_is_called_like_a_command_can_be_served(tmp_path: Path)
             text=True,
             check=False,
         )
-        assert ended.returncode == 0
-        assert "serves 0 archives" in ended.stderr
+        assert result.returncode == 0
+        assert "serves 0 archives" in result.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_printed_for_each_shell(shell: str) -> None:
+def test_completion_script_exists_for_each_shell(shell: str) -> None:
     assert f"_OPENZIM_MCP_COMPLETE={shell}_complete" in run("completion", shell).out
 
 
 def test_bash_completes_commands_and_options() -> None:
-    def completed(*words: str) -> list[str]:
+    def complete(*words: str) -> list[str]:
         line = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-        shown = run(_OPENZIM_MCP_COMPLETE="bash_complete", **line)
-        return [row.partition(",")[2] for row in shown.out.splitlines()]
+        result = run(_OPENZIM_MCP_COMPLETE="bash_complete", **line)
+        return [row.partition(",")[2] for row in result.out.splitlines()]
 
-    assert completed("openzim-mcp", "compl") == ["completion"]
-    assert completed("openzim-mcp", "--mo") == ["--mode"]
-    assert completed("openzim-mcp", "completion", "b") == ["bash"]
+    assert complete("openzim-mcp", "compl") == ["completion"]
+    assert complete("openzim-mcp", "--mo") == ["--mode"]
+    assert complete("openzim-mcp", "completion", "b") == ["bash"]
 
 
-def test_every_exit_code_has_its_meaning() -> None:
+def test_every_exit_code_has_a_meaning() -> None:
     assert set(command.EXIT_MEANINGS) == set(command.Exit)
 
 
-def test_output_that_nobody_reads_ends_quietly() -> None:
+def test_closed_pipe_prints_no_error() -> None:
     line = f"{' '.join(COMMAND)} completion bash | true; echo ${{PIPESTATUS[0]}}"
-    ended = subprocess.run(["bash", "-c", line], env=clean_environment(), capture_output=True, text=True, check=True)
+    result = subprocess.run(["bash", "-c", line], env=clean_environment(), capture_output=True, text=True, check=True)
 
-    assert ended.stdout.strip() in {"0", "141"}
-    assert ended.stderr == ""
+    assert result.stdout.strip() in {"0", "141"}
+    assert result.stderr == ""
 
 
-def test_an_interrupt_ends_a_command_without_a_traceback(zims: Path) -> None:
+def test_interrupt_prints_no_traceback(zims: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "verify", "--dir", str(zims / "built")],
         stdout=subprocess.PIPE,
@@ -115,16 +117,16 @@ def test_an_interrupt_ends_a_command_without_a_traceback(zims: Path) -> None:
     while not child_pids(process.pid):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
 
     assert process.returncode == command.Exit.INTERRUPTED
-    assert said.strip() == b""
+    assert stderr.strip() == b""
 
 
-def test_json_is_json_on_a_terminal_too() -> None:
+def test_json_option_works_on_a_terminal() -> None:
     assert run_on_terminal("completion", "fish", "--json").json["shell"] == "fish"
 
 
-def test_the_group_knows_only_its_commands() -> None:
+def test_group_does_not_contain_serve() -> None:
     assert run("completion").code == 2
     assert command.group.get_command(None, "serve") is None  # type: ignore[arg-type]

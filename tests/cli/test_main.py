@@ -21,29 +21,29 @@ def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_version_and_help_answer() -> None:
+def test_version_and_help_are_printed() -> None:
     assert run("--version").stdout == f"openzim-mcp {__version__}\n"
     assert "openzim-mcp ~/zims" in run("--help").stdout
 
 
-def test_help_does_without_the_sdk() -> None:
+def test_help_does_not_import_the_sdk() -> None:
     code = "import sys; from openzim_mcp.cli.main import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code + "print([m for m in ('mcp', 'pydantic', 'libzim') if m in sys.modules])"],
         capture_output=True,
         text=True,
         check=True,
     )
 
-    assert found.stdout.splitlines()[-1] == "[]"
+    assert process.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("command", [(), ("serve",)])
-def test_serving_is_the_default_command_and_ends_with_its_input(command: tuple[str, ...]) -> None:
-    ended = run(*command)
+def test_serve_is_the_default_and_ends_at_eof(command: tuple[str, ...]) -> None:
+    result = run(*command)
 
-    assert (ended.returncode, ended.stdout) == (0, "")
-    assert f"openzim-mcp {__version__} serves 1 archive over stdio" in ended.stderr
+    assert (result.returncode, result.stdout) == (0, "")
+    assert f"openzim-mcp {__version__} serves 1 archive over stdio" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -73,32 +73,32 @@ def test_serving_is_the_default_command_and_ends_with_its_input(command: tuple[s
         ),
     ],
 )
-def test_a_bad_argument_ends_with_2_and_one_line(arguments: tuple[str, ...], line: str) -> None:
-    ended = run(*arguments)
+def test_invalid_argument_exits_2_with_one_line(arguments: tuple[str, ...], line: str) -> None:
+    result = run(*arguments)
 
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"openzim-mcp: {line}\n")
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"openzim-mcp: {line}\n")
 
 
-def test_an_unknown_option_ends_with_2() -> None:
+def test_unknown_option_exits_2() -> None:
     assert run("--nonsense").returncode == 2
 
 
-def test_several_bad_settings_get_a_line_each() -> None:
-    ended = run(PORT="x", TOOL_MODE="y")
+def test_each_invalid_setting_gets_a_line() -> None:
+    result = run(PORT="x", TOOL_MODE="y")
 
-    assert ended.returncode == 2
-    assert len(ended.stderr.splitlines()) == 2
-
-
-def test_an_unknown_setting_is_only_a_warning() -> None:
-    ended = run(TOOLMODE="advanced")
-
-    assert ended.returncode == 0
-    assert "OPENZIM_MCP_TOOLMODE is not a setting; did you mean OPENZIM_MCP_TOOL_MODE?" in ended.stderr
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 2
 
 
-def test_the_log_shows_no_directory(town_zim: Path) -> None:
-    ended = run(str(town_zim.parent), LOGGING__LEVEL="DEBUG")
+def test_unknown_setting_is_only_a_warning() -> None:
+    result = run(TOOLMODE="advanced")
 
-    assert ended.returncode == 0
-    assert str(town_zim.parent) not in ended.stderr
+    assert result.returncode == 0
+    assert "OPENZIM_MCP_TOOLMODE is not a setting; did you mean OPENZIM_MCP_TOOL_MODE?" in result.stderr
+
+
+def test_log_contains_no_directory(town_zim: Path) -> None:
+    result = run(str(town_zim.parent), LOGGING__LEVEL="DEBUG")
+
+    assert result.returncode == 0
+    assert str(town_zim.parent) not in result.stderr

@@ -20,27 +20,27 @@ from support.stdio_server import COMMAND
 HTTP = {"OPENZIM_MCP_TRANSPORT": "http"}
 
 
-class Server(ThreadingHTTPServer):
-    """Answers /readyz with a status, all else with 404, and keeps the paths that were asked for."""
+class ReadyzServer(ThreadingHTTPServer):
+    """Sends a status for /readyz and 404 for anything else; records the requested paths."""
 
     daemon_threads = True
 
     def __init__(self, status: int, host: str = "127.0.0.1") -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.status = status
-        self.asked: list[str] = []
-        super().__init__((host, 0), Answer)
+        self.requested_paths: list[str] = []
+        super().__init__((host, 0), RequestHandler)
 
     @property
     def port(self) -> int:
         return int(self.server_address[1])
 
 
-class Answer(BaseHTTPRequestHandler):
-    server: Server
+class RequestHandler(BaseHTTPRequestHandler):
+    server: ReadyzServer
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.requested_paths.append(self.path)
         self.send_response(self.server.status if self.path.endswith("/readyz") else 404)
         self.send_header("Location", "/readyz/")
         self.send_header("Content-Length", "0")
@@ -51,135 +51,135 @@ class Answer(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(status: int, host: str = "127.0.0.1") -> Iterator[Server]:
-    with Server(status, host) as server:
+def serve_readyz(status: int, host: str = "127.0.0.1") -> Iterator[ReadyzServer]:
+    with ReadyzServer(status, host) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
 
 
 @contextmanager
-def listening(answer: bytes) -> Iterator[int]:
-    """Serve a port that sends bytes, one each tenth of a second, whatever is asked."""
+def send_slowly(response: bytes) -> Iterator[int]:
+    """Listen on a port that sends these bytes to any client, one every tenth of a second."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
-        def drip() -> None:
+        def send() -> None:
             connection, _ = listener.accept()
-            with connection, suppress(OSError):  # whoever asked may leave before the end
-                for byte in answer:
+            with connection, suppress(OSError):  # the client may disconnect early
+                for byte in response:
                     connection.sendall(bytes([byte]))
                     time.sleep(0.1)
 
-        threading.Thread(target=drip, daemon=True).start()
+        threading.Thread(target=send, daemon=True).start()
         yield int(listener.getsockname()[1])
 
 
-def test_a_ready_server_ends_with_0() -> None:
-    with serving(200) as server:
-        ended = run("probe", **HTTP, OPENZIM_MCP_PORT=str(server.port))
+def test_ready_server_exits_0() -> None:
+    with serve_readyz(200) as server:
+        result = run("probe", **HTTP, OPENZIM_MCP_PORT=str(server.port))
 
-    assert (ended.code, ended.err) == (Exit.SUCCESS, "")
-    assert ended.out == f"http://127.0.0.1:{server.port}/readyz is ready.\n"
+    assert (result.code, result.err) == (Exit.SUCCESS, "")
+    assert result.out == f"http://127.0.0.1:{server.port}/readyz is ready.\n"
 
 
 @pytest.mark.parametrize("status", [503, 404, 302, 500])
-def test_any_other_answer_ends_with_1_and_leads_nowhere(status: int) -> None:
-    with serving(status) as server:
-        ended = run("probe", **HTTP, OPENZIM_MCP_PORT=str(server.port))
+def test_other_status_exits_1_without_redirects(status: int) -> None:
+    with serve_readyz(status) as server:
+        result = run("probe", **HTTP, OPENZIM_MCP_PORT=str(server.port))
 
-    assert ended.code == Exit.NEGATIVE
-    assert ended.out == f"http://127.0.0.1:{server.port}/readyz is not ready: it answers {status}.\n"
-    assert server.asked == ["/readyz"]
+    assert result.code == Exit.NEGATIVE
+    assert result.out == f"http://127.0.0.1:{server.port}/readyz is not ready (HTTP status {status}).\n"
+    assert server.requested_paths == ["/readyz"]
 
 
 @pytest.mark.parametrize(("host", "loopback"), [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("localhost", "127.0.0.1")])
-def test_a_server_that_listens_everywhere_is_asked_on_this_machine(host: str, loopback: str) -> None:
+def test_wildcard_host_is_probed_on_loopback(host: str, loopback: str) -> None:
     if loopback == "::1" and not socket.has_ipv6:
         pytest.skip("this machine has no IPv6")
-    with serving(200, loopback) as server:
-        ended = run("probe", **HTTP, OPENZIM_MCP_HOST=host, OPENZIM_MCP_PORT=str(server.port))
+    with serve_readyz(200, loopback) as server:
+        result = run("probe", **HTTP, OPENZIM_MCP_HOST=host, OPENZIM_MCP_PORT=str(server.port))
 
-    assert ended.code == Exit.SUCCESS
+    assert result.code == Exit.SUCCESS
 
 
 @pytest.mark.parametrize(
-    ("path", "asked"),
+    ("path", "requested_path"),
     [("", "/readyz"), ("/", "/readyz"), ("/mcp", "/readyz"), ("/zim/mcp?x=1", "/zim/readyz"), ("/readyz", "/readyz")],
 )
-def test_of_an_address_its_server_is_asked(path: str, asked: str) -> None:
-    with serving(200) as server:
-        ended = run("probe", f"http://127.0.0.1:{server.port}{path}")
+def test_readyz_is_found_beside_the_given_path(path: str, requested_path: str) -> None:
+    with serve_readyz(200) as server:
+        result = run("probe", f"http://127.0.0.1:{server.port}{path}")
 
-    assert ended.code == Exit.SUCCESS
-    assert server.asked == [asked]
-
-
-def test_over_stdio_there_is_nothing_to_ask() -> None:
-    ended = run("probe")
-
-    assert ended.code == Exit.SUCCESS
-    assert ended.out.startswith("There is nothing to ask")
+    assert result.code == Exit.SUCCESS
+    assert server.requested_paths == [requested_path]
 
 
-def test_no_proxy_is_asked() -> None:
-    with serving(200) as server, serving(503) as proxy:
+def test_stdio_has_nothing_to_probe() -> None:
+    result = run("probe")
+
+    assert result.code == Exit.SUCCESS
+    assert result.out.startswith("Nothing to probe")
+
+
+def test_proxies_are_not_used() -> None:
+    with serve_readyz(200) as server, serve_readyz(503) as proxy:
         address = f"http://127.0.0.1:{proxy.port}"
-        ended = run("probe", f"http://127.0.0.1:{server.port}", http_proxy=address, HTTP_PROXY=address, no_proxy="")
+        result = run("probe", f"http://127.0.0.1:{server.port}", http_proxy=address, HTTP_PROXY=address, no_proxy="")
 
-    assert ended.code == Exit.SUCCESS
-    assert proxy.asked == []
+    assert result.code == Exit.SUCCESS
+    assert proxy.requested_paths == []
 
 
-def test_a_port_where_nothing_listens_ends_with_1() -> None:
+def test_closed_port_exits_1() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
-    ended = run("probe", f"http://127.0.0.1:{port}")
+    result = run("probe", f"http://127.0.0.1:{port}")
 
-    assert ended.code == Exit.NEGATIVE
-    assert ended.out == f"http://127.0.0.1:{port}/readyz does not answer: Connection refused.\n"
-
-
-def test_a_server_that_never_comes_to_an_end_is_not_waited_for() -> None:
-    began = time.monotonic()
-    with listening(b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 100) as port:
-        ended = run("probe", f"http://127.0.0.1:{port}")
-
-    assert ended.code == Exit.NEGATIVE
-    assert ended.out.endswith("does not answer within 3 seconds.\n")
-    assert time.monotonic() - began < 10
+    assert result.code == Exit.NEGATIVE
+    assert result.out == f"http://127.0.0.1:{port}/readyz does not respond: Connection refused.\n"
 
 
-def test_what_is_no_web_server_ends_with_1() -> None:
-    with listening(b"SSH-2\r\n") as port:
-        ended = run("probe", f"http://127.0.0.1:{port}")
+def test_probe_times_out_on_an_endless_response() -> None:
+    start = time.monotonic()
+    with send_slowly(b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 100) as port:
+        result = run("probe", f"http://127.0.0.1:{port}")
 
-    assert ended.code == Exit.NEGATIVE
-    assert ended.out.endswith("does not answer as a web server does.\n")
+    assert result.code == Exit.NEGATIVE
+    assert result.out.endswith("does not respond within 3 seconds.\n")
+    assert time.monotonic() - start < 10
+
+
+def test_other_protocol_exits_1() -> None:
+    with send_slowly(b"SSH-2\r\n") as port:
+        result = run("probe", f"http://127.0.0.1:{port}")
+
+    assert result.code == Exit.NEGATIVE
+    assert result.out.endswith("does not send a valid HTTP response.\n")
 
 
 @pytest.mark.parametrize("address", ["localhost:8000", "ftp://h/", "http://", "http://h:port/", "http://[::1/", "x"])
-def test_what_is_no_address_ends_with_2(address: str) -> None:
-    ended = run("probe", address)
+def test_invalid_url_exits_2(address: str) -> None:
+    result = run("probe", address)
 
-    assert ended.code == Exit.USAGE
-    assert ended.err.startswith(f"openzim-mcp: {address!r} is no address of a server")
-
-
-def test_a_password_in_an_address_is_not_shown() -> None:
-    with serving(200) as server:
-        ended = run("probe", f"http://me:secret@127.0.0.1:{server.port}/", "--json")
-
-    assert ended.json == {"ready": True, "reason": f"http://127.0.0.1:{server.port}/readyz is ready."}
+    assert result.code == Exit.USAGE
+    assert result.err.startswith(f"openzim-mcp: {address!r} is not the URL of a server")
 
 
-def test_its_defaults_are_those_of_the_settings() -> None:
-    known = config.environment_variables()
+def test_password_in_url_is_not_shown() -> None:
+    with serve_readyz(200) as server:
+        result = run("probe", f"http://me:secret@127.0.0.1:{server.port}/", "--json")
 
-    assert {name: str(known[name].default) for name in probe.DEFAULTS} == probe.DEFAULTS
+    assert result.json == {"ready": True, "reason": f"http://127.0.0.1:{server.port}/readyz is ready."}
 
 
-def test_it_takes_little_cpu() -> None:
+def test_defaults_equal_those_of_the_settings() -> None:
+    settings = config.environment_variables()
+
+    assert {name: str(settings[name].default) for name in probe.SETTING_DEFAULTS} == probe.SETTING_DEFAULTS
+
+
+def test_probe_uses_little_cpu() -> None:
     before = os.times()
     run("probe")
     after = os.times()
@@ -187,10 +187,10 @@ def test_it_takes_little_cpu() -> None:
     assert after.children_user + after.children_system - before.children_user - before.children_system < 0.6
 
 
-def test_a_server_that_starts_is_greeted_and_ended() -> None:
-    greeting = probe.greet(COMMAND)
+def test_started_server_is_initialized_and_stopped() -> None:
+    initialized = probe.initialize_server(COMMAND)
 
-    assert (greeting.server, greeting.problem) == (f"openzim-mcp {__version__}", None)
+    assert (initialized.server, initialized.problem) == (f"openzim-mcp {__version__}", None)
 
 
 @pytest.mark.parametrize(
@@ -198,27 +198,27 @@ def test_a_server_that_starts_is_greeted_and_ended() -> None:
     [
         (["/no/such/command"], "'/no/such/command' cannot be started: No such file or directory"),
         ([*COMMAND, "/no/such/directory"], "'/no/such/directory' does not exist"),
-        ([sys.executable, "-c", "print('hello')"], "it does not answer"),
-        ([sys.executable, "-c", ""], "it does not answer"),
+        ([sys.executable, "-c", "print('hello')"], "it does not respond"),
+        ([sys.executable, "-c", ""], "it does not respond"),
     ],
 )
-def test_what_goes_wrong_is_said(command: list[str], problem: str) -> None:
-    greeting = probe.greet(command)
+def test_initialize_explains_what_failed(command: list[str], problem: str) -> None:
+    initialized = probe.initialize_server(command)
 
-    assert greeting.server is None
-    assert problem in str(greeting.problem)
-
-
-def test_one_that_never_answers_is_not_waited_for_for_ever() -> None:
-    began = time.monotonic()
-
-    greeting = probe.greet([sys.executable, "-c", "import time; time.sleep(600)"], patience=0.5)
-
-    assert greeting.problem == "it does not answer"
-    assert time.monotonic() - began < 30
+    assert initialized.server is None
+    assert problem in str(initialized.problem)
 
 
-def test_the_variables_of_a_configuration_are_set() -> None:
-    greeting = probe.greet(COMMAND, {"OPENZIM_MCP_TOOL_MODE": "wild"})
+def test_initialize_times_out() -> None:
+    start = time.monotonic()
 
-    assert "tool_mode (OPENZIM_MCP_TOOL_MODE): 'wild' is not accepted" in str(greeting.problem)
+    initialized = probe.initialize_server([sys.executable, "-c", "import time; time.sleep(600)"], timeout_seconds=0.5)
+
+    assert initialized.problem == "it does not respond"
+    assert time.monotonic() - start < 30
+
+
+def test_initialize_sets_environment_variables() -> None:
+    initialized = probe.initialize_server(COMMAND, {"OPENZIM_MCP_TOOL_MODE": "wild"})
+
+    assert "tool_mode (OPENZIM_MCP_TOOL_MODE): 'wild' is not accepted" in str(initialized.problem)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAM = "openzim-mcp"
-COMPLETION_VARIABLE = "_OPENZIM_MCP_COMPLETE"
 _SERVE_FLAGS = ("--mode", "--transport", "--log-level", "--version", "--help")
 
 
@@ -182,7 +181,7 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     try:
         exit_code = group.main(
-            list(arguments), prog_name=PROGRAM, complete_var=COMPLETION_VARIABLE, standalone_mode=False
+            list(arguments), prog_name=PROGRAM, complete_var=registry.COMPLETION_VARIABLE, standalone_mode=False
         )
         return int(exit_code or 0)
     except click.ClickException as error:

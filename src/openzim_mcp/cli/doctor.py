@@ -182,7 +182,7 @@ def connections(_: Sequence[str]) -> Iterator[Finding]:
 def _connection(wanted: tuple[Client, str, str, str]) -> Finding:
     client, path, text, server = wanted
     command = client.find_command(text, server) or [""]
-    greeting = probe.greet(command, client.find_environment(text, server))
+    greeting = probe.initialize_server(command, client.find_environment(text, server))
     if greeting.problem:
         fix = f"openzim-mcp connect {client.name} {' '.join(_paths(command))} --write".replace("  ", " ")
         return Finding(client.title, "bad", f"{path}, {server}: {greeting.problem}", fix)

@@ -1,4 +1,4 @@
-"""The `openzim-mcp` command: it serves, unless its first word is another command; errors become exit codes."""
+"""The `openzim-mcp` program: starts the server, or runs the command that the first argument names."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ if TYPE_CHECKING:
 
     from openzim_mcp.config import Settings
 
-_COMPLETE = "_OPENZIM_MCP_COMPLETE"
 _DESCRIPTION = "Give language models access to ZIM archives (Wikipedia, Stack Exchange, Gutenberg, …), offline."
 _EPILOG = """\
 examples:
-  openzim-mcp ~/zims                      serve every archive below a directory, over stdio
+  openzim-mcp ~/zims                      serve all archives in a directory, over stdio
   openzim-mcp --mode advanced wiki.zim    serve one archive, with all tools
   openzim-mcp --transport http ~/zims     serve many clients, at http://127.0.0.1:8000/mcp
   openzim-mcp                             serve the handbook, to try it out
 
-commands (each has its own --help):
+commands (`openzim-mcp COMMAND --help` has details):
 {commands}
 
-A directory that is called like a command is served as ./NAME.
-Every setting can also be given in the environment, as OPENZIM_MCP_…: see docs/settings.md.
+To serve a directory that has the name of a command, write ./NAME.
+Every setting can also be an environment variable, OPENZIM_MCP_…: see docs/settings.md.
 """
 
 
@@ -47,15 +46,15 @@ def _serve_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "allowed_directories", nargs="*", metavar="DIRECTORY", help="a directory of archives, or one .zim file"
+        "allowed_directories", nargs="*", metavar="DIRECTORY", help="directory with archives, or one .zim file"
     )
     parser.add_argument(
-        "--mode", dest="tool_mode", metavar="MODE", help="simple (default) or advanced: which tools are offered"
+        "--mode", dest="tool_mode", metavar="MODE", help="which tools to offer: simple (default) or advanced"
     )
-    parser.add_argument("--transport", metavar="HOW", help="stdio (default) or http")
-    parser.add_argument("--host", metavar="ADDRESS", help="listen there (HTTP; default 127.0.0.1)")
-    parser.add_argument("--port", metavar="PORT", help="listen there (HTTP; default 8000; 0: any that is free)")
-    parser.add_argument("--workers", dest="processes", metavar="N", help="processes that serve (HTTP; default 1)")
+    parser.add_argument("--transport", metavar="NAME", help="stdio (default) or http")
+    parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (HTTP; default 127.0.0.1)")
+    parser.add_argument("--port", metavar="PORT", help="port to listen on (HTTP; default 8000; 0: any free port)")
+    parser.add_argument("--workers", dest="processes", metavar="N", help="server processes (HTTP; default 1)")
     parser.add_argument(
         "--log-level", dest="log_level", metavar="LEVEL", help="DEBUG, INFO (default), WARNING, ERROR or CRITICAL"
     )
@@ -63,28 +62,29 @@ def _serve_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def help_text() -> str:
-    """Return the help of the command, as wide as a page."""
+def format_help() -> str:
+    """Return the help of the program, 100 columns wide."""
     os.environ["COLUMNS"] = "100"
     return _serve_parser().format_help()
 
 
-def _settings(arguments: Sequence[str]) -> Settings:
-    given = vars(_serve_parser().parse_args(arguments))
-    from openzim_mcp import config  # noqa: PLC0415  --help and --version have answered without it
+def _parse_settings(arguments: Sequence[str]) -> Settings:
+    options = vars(_serve_parser().parse_args(arguments))
+    # Imported after parsing: --help and --version do not need it, and it takes most of their time.
+    from openzim_mcp import config  # noqa: PLC0415
 
-    if not given.get("allowed_directories"):
-        given.pop("allowed_directories", None)
-    if "log_level" in given:
-        given["logging"] = {"level": given.pop("log_level")}
-    return config.load_settings(**given)
+    if not options.get("allowed_directories"):
+        options.pop("allowed_directories", None)
+    if "log_level" in options:
+        options["logging"] = {"level": options.pop("log_level")}
+    return config.load_settings(**options)
 
 
-def serve(arguments: Sequence[str]) -> int:
-    """Serve archives until the client leaves or a signal comes."""
-    settings = _settings(arguments)
+def run_server(arguments: Sequence[str]) -> int:
+    """Serve archives until the client disconnects or a signal arrives."""
+    settings = _parse_settings(arguments)
     logs.configure_logging(settings)
-    # Importing the SDK makes half a million objects that stay; not looking at them for garbage saves a tenth of it.
+    # Importing the SDK creates half a million objects that stay; not scanning them for garbage saves a tenth of it.
     gc.disable()
     from openzim_mcp import server  # noqa: PLC0415
 
@@ -93,36 +93,39 @@ def serve(arguments: Sequence[str]) -> int:
     return server.serve(settings)
 
 
-def _meant(words: Sequence[str]) -> str | None:
-    """Return the command that was probably meant by a first word that is none, and no path either."""
-    close = closest(words[0], registry.COMMANDS_BY_NAME, limit=1) if words else []
-    return close[0] if close and not os.path.exists(words[0]) else None
+def _suggest_command(arguments: Sequence[str]) -> str | None:
+    """Suggest a command for an unknown first argument that is not an existing path."""
+    if not arguments or os.path.exists(arguments[0]):
+        return None
+    return next(iter(closest(arguments[0], registry.COMMANDS_BY_NAME, limit=1)), None)
 
 
-def _command(words: Sequence[str]) -> int:
+def _import_and_run(arguments: Sequence[str]) -> int:
     try:
-        from openzim_mcp.cli import command  # noqa: PLC0415  serving does without it
+        from openzim_mcp.cli import command  # noqa: PLC0415  the server does not need it
 
-        return command.run_command(words)
+        return command.run_command(arguments)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; serving is the default one."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    """Run a command, or the server if the first argument is not a command; return the exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
-        from openzim_mcp.cli import terminal  # noqa: PLC0415  most consoles know every letter
+        from openzim_mcp.cli import terminal  # noqa: PLC0415  most consoles use UTF-8
 
         terminal.replace_unencodable()
-    if words[:1] == ["serve"]:
-        words = words[1:]
-    elif (words and words[0] in registry.COMMANDS_BY_NAME) or _COMPLETE in os.environ:
-        return _command(words)
+    is_completion = registry.COMPLETION_VARIABLE in os.environ
+    if arguments[:1] == ["serve"]:
+        arguments = arguments[1:]
+    elif is_completion or (arguments and arguments[0] in registry.COMMANDS_BY_NAME):
+        return _import_and_run(arguments)
     try:
-        return serve(words)
+        return run_server(arguments)
     except OpenZimMcpConfigurationError as error:
-        meant = _meant(words)
-        for line in [*error.message.splitlines(), *([f"did you mean the command {meant!r}?"] if meant else [])]:
+        suggestion = _suggest_command(arguments)
+        hints = [f"did you mean the command {suggestion!r}?"] if suggestion else []
+        for line in [*error.message.splitlines(), *hints]:
             print(f"openzim-mcp: {line}", file=sys.stderr)  # noqa: T201
         return 2

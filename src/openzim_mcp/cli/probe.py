@@ -1,4 +1,4 @@
-"""`probe`: whether a server is ready, as a health check asks it."""
+"""`probe`: whether a server is ready, over HTTP; and whether a command starts a server, over stdio (for `doctor`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import click
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
     from openzim_mcp.cli.terminal import Terminal
 
-# Read here and not by `config`: that takes twice as long as all the rest, and looks at the archives' disks.
-DEFAULTS = {"OPENZIM_MCP_TRANSPORT": "stdio", "OPENZIM_MCP_HOST": "127.0.0.1", "OPENZIM_MCP_PORT": "8000"}
-_SECONDS = 3.0
-_READY = 200
-_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  where one that listens everywhere can be asked
-_NOTHING = "There is nothing to ask: by the settings, the server speaks over standard input and output."
-_PROTOCOL = "2025-06-18"
-_PATIENCE = 30.0
-_LEAVE_SECONDS = 5.0
+# Not loaded by `config`, which takes longer than the whole probe and reads the directories of the archives.
+SETTING_DEFAULTS = {"OPENZIM_MCP_TRANSPORT": "stdio", "OPENZIM_MCP_HOST": "127.0.0.1", "OPENZIM_MCP_PORT": "8000"}
+_PROBE_TIMEOUT_SECONDS = 3.0
+_HTTP_OK = 200
+_LOOPBACK_BY_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_STDIO_MESSAGE = "Nothing to probe: the settings select stdio, which has no address."
+_PROTOCOL_VERSION = "2025-06-18"
+_INITIALIZE_TIMEOUT_SECONDS = 30.0
+_EXIT_TIMEOUT_SECONDS = 5.0
 
 
 @command.command(
@@ -43,112 +43,124 @@ _LEAVE_SECONDS = 5.0
 )
 @click.argument("url", required=False)
 def run(terminal: Terminal, url: str | None) -> Exit | None:
-    """Ask the server of the settings, or the one at URL, whether it is ready.
+    """Check whether the server at URL, or the one that the settings describe, is ready.
 
-    Ends with 0 if it is, and where it speaks over standard input and output; with 1 if it is not, or does not answer
-    within 3 seconds.
+    The exit code is 0 if it is ready, and also if the settings select stdio; it is 1 if the server is not ready or
+    does not respond within 3 seconds.
     """
-    address = url or _described()
-    if address is None:
-        terminal.show({"ready": None, "reason": _NOTHING}, Cell(_NOTHING))
+    server_url = url or _url_from_settings()
+    if server_url is None:
+        terminal.show({"ready": None, "reason": _STDIO_MESSAGE}, Cell(_STDIO_MESSAGE))
         return None
-    parts = _parts(address)
-    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    problem = _problem(parts)
-    said = f"{shown} {problem or 'is ready'}."
-    terminal.show({"ready": not problem, "reason": said}, Cell(said, "bad" if problem else "good"))
+    readyz = _readyz_url(server_url)
+    url_without_password = f"{readyz.scheme}://{readyz.netloc.rpartition('@')[2]}{readyz.path}"
+    problem = _find_problem(readyz)
+    sentence = f"{url_without_password} {problem or 'is ready'}."
+    terminal.show({"ready": not problem, "reason": sentence}, Cell(sentence, "bad" if problem else "good"))
     return Exit.NEGATIVE if problem else None
 
 
-def _described() -> str | None:
-    """Return the address of the server that the settings describe, or None where it has none."""
-    given = DEFAULTS | {name.upper(): value for name, value in os.environ.items() if value}
-    transport, host, port = (given[name] for name in DEFAULTS)
-    reachable = _LOOPBACK.get(host, host)
-    bracketed = f"[{reachable}]" if ":" in reachable else reachable
+def _url_from_settings() -> str | None:
+    """Return the URL of the server that the settings describe; None for stdio."""
+    variables = SETTING_DEFAULTS | {name.upper(): value for name, value in os.environ.items() if value}
+    transport, host, port = (variables[name] for name in SETTING_DEFAULTS)
+    host = _LOOPBACK_BY_WILDCARD.get(host, host)
+    bracketed = f"[{host}]" if ":" in host else host
     return f"http://{bracketed}:{port}" if transport == "http" else None
 
 
-def _parts(address: str) -> SplitResult:
-    """Return the parts of the address that tells whether the server at another one is ready."""
+def _readyz_url(server_url: str) -> SplitResult:
     try:
-        parts = urlsplit(urljoin(address, "readyz"))
-        known = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        parts = urlsplit(urljoin(server_url, "readyz"))
+        is_valid = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
-        known = False
-    if not known:
+        is_valid = False
+    if not is_valid:
         raise errors.OpenZimMcpConfigurationError(
-            f"{address!r} is no address of a server", hint="Give http://HOST:PORT or https://HOST."
+            f"{server_url!r} is not the URL of a server", hint="Write http://HOST:PORT or https://HOST."
         )
     return parts
 
 
-def _problem(parts: SplitResult) -> str | None:
-    """Return what keeps a server from being ready; looking up its name counts as waiting too."""
-    answer: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    threading.Thread(target=lambda: answer.put(_ask(parts)), daemon=True).start()
+def _find_problem(url: SplitResult) -> str | None:
+    """Return why a server is not ready; the time limit includes the DNS lookup, so this needs a thread."""
+    problems: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    threading.Thread(target=lambda: problems.put(_request_readyz(url)), daemon=True).start()
     try:
-        return answer.get(timeout=_SECONDS)
+        return problems.get(timeout=_PROBE_TIMEOUT_SECONDS)
     except queue.Empty:
-        return f"does not answer within {_SECONDS:.0f} seconds"
+        return f"does not respond within {_PROBE_TIMEOUT_SECONDS:.0f} seconds"
 
 
-def _ask(parts: SplitResult) -> str | None:
-    kinds = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
-    connection = kinds[parts.scheme](str(parts.hostname), parts.port, timeout=_SECONDS)
+def _request_readyz(url: SplitResult) -> str | None:
+    connection_classes = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
+    connection = connection_classes[url.scheme](str(url.hostname), url.port, timeout=_PROBE_TIMEOUT_SECONDS)
     try:
-        connection.request("GET", parts.path, headers={"User-Agent": f"openzim-mcp/{__version__}"})
+        connection.request("GET", url.path, headers={"User-Agent": f"openzim-mcp/{__version__}"})
         status = connection.getresponse().status
     except OSError as error:
-        return f"does not answer: {error.strerror or error}"
+        return f"does not respond: {error.strerror or error}"
     except (http.client.HTTPException, ValueError):
-        return "does not answer as a web server does"
+        return "does not send a valid HTTP response"
     finally:
         connection.close()
-    return None if status == _READY else f"is not ready: it answers {status}"
+    return None if status == _HTTP_OK else f"is not ready (HTTP status {status})"
 
 
 @dataclass(frozen=True)
-class Greeting:
-    """How a server answered: its name and version, or the problem."""
+class InitializeResult:
+    """The name and version of a server that responded, or the problem."""
 
     server: str | None
     seconds: float
     problem: str | None = None
 
 
-def greet(command: Sequence[str], variables: Mapping[str, str] | None = None, patience: float = _PATIENCE) -> Greeting:
-    """Start a command, say hello to it over its pipes, and end it."""
-    began = time.monotonic()
+def initialize_server(
+    start_command: Sequence[str],
+    variables: Mapping[str, str] | None = None,
+    timeout_seconds: float = _INITIALIZE_TIMEOUT_SECONDS,
+) -> InitializeResult:
+    """Start a server as a client does, send `initialize` over stdio, and stop it."""
+    start = time.monotonic()
     with tempfile.TemporaryFile() as log:
         try:
-            process = subprocess.Popen(  # noqa: S603  the user's own configuration names it
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, **(variables or {})},
-            )
+            process = _start_server(start_command, variables or {}, log)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            return Greeting(None, 0.0, f"{command[0]!r} cannot be started: {reason}")
+            return InitializeResult(None, 0.0, f"{start_command[0]!r} cannot be started: {reason}")
         try:
-            answer = _initialize(process, patience)
+            response = _request_initialize(process, timeout_seconds)
         finally:
-            _end(process)
-        took = time.monotonic() - began
-        if answer is None:
-            log.seek(0)
-            said = log.read().decode(errors="replace").strip().splitlines()
-            return Greeting(None, took, f"it does not answer{f'; it says: {said[-1]}' if said else ''}")
-    told = answer.get("result", {}).get("serverInfo", {})
-    return Greeting(f"{told.get('name')} {told.get('version')}", took)
+            _stop_server(process)
+        seconds = time.monotonic() - start
+        if response is None:
+            return InitializeResult(None, seconds, f"it does not respond{_last_log_line(log)}")
+    return InitializeResult(response, seconds)
 
 
-def _initialize(process: subprocess.Popen[bytes], patience: float) -> dict[str, Any] | None:
-    """Return the answer to `initialize`, or None."""
+def _start_server(
+    start_command: Sequence[str], variables: Mapping[str, str], log: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603  the command comes from the user's own configuration
+        list(start_command),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        env={**os.environ, **variables},
+    )
+
+
+def _last_log_line(log: IO[bytes]) -> str:
+    log.seek(0)
+    lines = log.read().decode(errors="replace").strip().splitlines()
+    return f"; its last log line: {lines[-1]}" if lines else ""
+
+
+def _request_initialize(process: subprocess.Popen[bytes], timeout_seconds: float) -> str | None:
+    """Send `initialize`; return the server's name and version, or None without a valid response."""
     client = {"name": "openzim-mcp doctor", "version": __version__}
-    params = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": client}
+    params = {"protocolVersion": _PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     assert process.stdin is not None
     try:
@@ -159,10 +171,11 @@ def _initialize(process: subprocess.Popen[bytes], patience: float) -> dict[str, 
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_line, args=(process, lines), daemon=True).start()
     try:
-        answer = json.loads(lines.get(timeout=patience))
-    except (queue.Empty, ValueError):
+        response = json.loads(lines.get(timeout=timeout_seconds))
+        server = response["result"]["serverInfo"]
+        return f"{server['name']} {server['version']}"
+    except (queue.Empty, ValueError, KeyError, TypeError):
         return None
-    return answer if isinstance(answer, dict) and "result" in answer else None
 
 
 def _read_line(process: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> None:
@@ -170,13 +183,13 @@ def _read_line(process: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> N
     lines.put(process.stdout.readline())
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let a server go, as a client does: its input ends; one that stays is ended."""
+def _stop_server(process: subprocess.Popen[bytes]) -> None:
+    """Close the server's input, as a client does; kill the server if it does not exit."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         process.stdin.close()
-        process.wait(_LEAVE_SECONDS)
+        process.wait(_EXIT_TIMEOUT_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         process.kill()
         process.wait()

@@ -1,32 +1,34 @@
-"""The commands: a row each. Nothing is imported for a row until its command runs."""
+"""The commands, one row each; a command's module is imported only when the command runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+COMPLETION_VARIABLE = "_OPENZIM_MCP_COMPLETE"
+
 
 @dataclass(frozen=True)
 class CommandRow:
-    """A command: the module `cli/NAME.py` has it as `run`."""
+    """A command; the module `cli/NAME.py` defines it as `run`."""
 
     name: str
     summary: str
 
 
 COMMANDS = (
-    CommandRow("ask", "answer a question, with the passages and their sources"),
+    CommandRow("ask", "answer a question with passages and their sources"),
     CommandRow("search", "find articles by words or title"),
-    CommandRow("read", "read an article, a section of it, or its outline"),
-    CommandRow("list", "list the archives, and which of them can be read"),
+    CommandRow("read", "show an article, one section, or its outline"),
+    CommandRow("list", "list archives, and which of them can be read"),
     CommandRow("info", "describe one archive"),
-    CommandRow("verify", "compare checksums, and try entries and indexes"),
-    CommandRow("catalog", "list the archives that can be downloaded, and which of them are here"),
-    CommandRow("download", "download archives, whole and checked"),
-    CommandRow("update", "replace archives by newer editions"),
-    CommandRow("connect", "put this server into a client's configuration"),
-    CommandRow("disconnect", "take it out again"),
-    CommandRow("doctor", "look for what is wrong, and say what mends it"),
-    CommandRow("probe", "ask a server whether it is ready, as a health check does"),
-    CommandRow("completion", "print the lines that make a shell complete commands"),
+    CommandRow("verify", "check archives for damage: checksum, entries, indexes"),
+    CommandRow("catalog", "list archives that can be downloaded"),
+    CommandRow("download", "download archives and verify them"),
+    CommandRow("update", "replace archives with newer editions"),
+    CommandRow("connect", "add this server to an MCP client's configuration"),
+    CommandRow("disconnect", "remove it from a client's configuration"),
+    CommandRow("doctor", "find problems and suggest fixes"),
+    CommandRow("probe", "check whether a server is ready, as a health check"),
+    CommandRow("completion", "print a script for shell completion"),
 )
 COMMANDS_BY_NAME = {row.name: row for row in COMMANDS}
