@@ -48,6 +48,7 @@ bundle: $(READY) ## make dist/openzim-mcp.mcpb, which desktop clients install wi
 handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
 	$(BIN)/python scripts/docs.py
 	$(BIN)/python scripts/handbook.py
+	$(BIN)/python scripts/docs.py  # again: the README shows answers from the new handbook
 	$(BIN)/python scripts/record_terminal.py
 
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

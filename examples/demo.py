@@ -1,7 +1,4 @@
-"""Start the real server, connect a real client, ask a few things: what a model sees, and what it costs.
-
-Serves the handbook that ships with the package.
-"""
+"""Start the server with the handbook, connect a client, and show the answer and time of some tool calls."""
 
 from __future__ import annotations
 
@@ -15,42 +12,42 @@ import anyio
 from mcp import Client, StdioServerParameters
 
 CALLS = [
-    ("What is here?", "zim_health", {}),
-    ("What is it about?", "zim_metadata", {}),
-    ("What is in it?", "zim_browse", {"namespace": "C", "limit": 3}),
+    ("Which archives are there?", "zim_health", {}),
+    ("What is this archive?", "zim_metadata", {}),
+    ("What does it contain?", "zim_browse", {"namespace": "C", "limit": 3}),
     ("Ask a question:", "zim_query", {"query": "what if an archive makes libzim crash?", "compact_budget": 150}),
     ("Search:", "zim_search", {"query": "what if an archive makes libzim crash?", "limit": 1}),
-    ("Read an article, found in spite of the typo:", "zim_get", {"entry_path": "safty", "max_content_length": 500}),
+    ("Read an article, in spite of a typo:", "zim_get", {"entry_path": "safty", "max_content_length": 500}),
     ("What are its sections?", "zim_get", {"entry_path": "safety", "view": "toc"}),
-    ("Read one of them:", "zim_get_section", {"entry_path": "safety", "section_id": "A bad name"}),
-    ("Where does an article lead?", "zim_links", {"entry_path": "index", "limit": 3}),
-    ("Is the file sound?", "zim_health", {"zim_file_path": "handbook"}),
-    ("A wrong word gets an answer that helps:", "zim_browse", {"namespce": "C"}),
+    ("Read one of them:", "zim_get_section", {"entry_path": "safety", "section_id": "Names and paths"}),
+    ("Which links does an article have?", "zim_links", {"entry_path": "index", "limit": 3}),
+    ("Is the file intact?", "zim_health", {"zim_file_path": "handbook"}),
+    ("A wrong argument gets a helpful error:", "zim_browse", {"namespce": "C"}),
 ]
 
 
-def shorten(text: str, width: int = 600) -> str:
+def shorten_answer(text: str, max_chars: int = 600) -> str:
     """Return the start of a long answer."""
-    return text if len(text) <= width else f"{text[:width]}… ({len(text)} characters)"
+    return text if len(text) <= max_chars else f"{text[:max_chars]}… ({len(text)} characters)"
 
 
-async def show() -> None:
-    """Run every call through one connection."""
-    beside = Path(sys.executable).with_name("openzim-mcp")
-    command = str(beside) if beside.exists() else shutil.which("openzim-mcp") or "openzim-mcp"
-    arguments = ["--mode", "advanced", "--log-level", "WARNING"]
-    started = time.perf_counter()
-    async with Client(StdioServerParameters(command=command, args=arguments)) as client:
+async def run_demo() -> None:
+    """Run all calls over one connection."""
+    installed = Path(sys.executable).with_name("openzim-mcp")
+    command = str(installed) if installed.exists() else shutil.which("openzim-mcp") or "openzim-mcp"
+    server_arguments = ["--mode", "advanced", "--log-level", "WARNING"]
+    start = time.perf_counter()
+    async with Client(StdioServerParameters(command=command, args=server_arguments)) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        print(f"$ openzim-mcp {' '.join(arguments)}")
-        print(f"connected in {time.perf_counter() - started:.1f} s; tools: {', '.join(tools)}\n")
-        for question, tool, given in CALLS:
-            began = time.perf_counter()
-            result = await client.call_tool(tool, given)
-            took = (time.perf_counter() - began) * 1000
-            print(f"{question}\n> {tool} {json.dumps(given)}   ({took:.0f} ms)")
-            print(shorten(result.content[0].text), "\n")
+        print(f"$ openzim-mcp {' '.join(server_arguments)}")
+        print(f"connected in {time.perf_counter() - start:.1f} s; tools: {', '.join(tools)}\n")
+        for question, tool, arguments in CALLS:
+            call_start = time.perf_counter()
+            result = await client.call_tool(tool, arguments)
+            milliseconds = (time.perf_counter() - call_start) * 1000
+            print(f"{question}\n> {tool} {json.dumps(arguments)}   ({milliseconds:.0f} ms)")
+            print(shorten_answer(result.content[0].text), "\n")
 
 
 if __name__ == "__main__":
-    anyio.run(show)
+    anyio.run(run_demo)

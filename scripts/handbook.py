@@ -1,6 +1,6 @@
 """Build the handbook, the archive that ships with the package, from `docs/`.
 
-The same pages give the same bytes: what libzim writes at random is replaced by a hash of the content.
+The build is reproducible: random identifiers are replaced by a hash of the content.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _METADATA = {
 }
 _PAGE = "<!DOCTYPE html><html><head><meta charset='utf-8'><title>{title}</title></head><body>{body}</body></html>"
 _XAPIAN_UUID = re.compile(rb"(\x0f\x0dXapian Glass..)(.{16})", re.DOTALL)
-_CHECKSUM = 16
+_CHECKSUM_BYTES = 16
 
 
 class _Page(Item):
@@ -49,34 +49,34 @@ class _Page(Item):
         return {Hint.FRONT_ARTICLE: True}
 
 
-def pages(docs: Path) -> dict[str, tuple[str, str]]:
-    """Return title and HTML of each page by its path in the archive."""
+def render_pages(docs: Path) -> dict[str, tuple[str, str]]:
+    """Return the title and HTML of each page, by its path in the archive."""
     markdown = MarkdownIt().enable("table")
-    found = {}
+    pages = {}
     for file in sorted(docs.glob("*.md")):
         text = file.read_text(encoding="utf-8")
         title = text.partition("\n")[0].lstrip("# ")
         links = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", r"](\1\2)", text)
-        found[file.stem] = (title, _PAGE.format(title=title, body=markdown.render(links)))
-    return found
+        pages[file.stem] = (title, _PAGE.format(title=title, body=markdown.render(links)))
+    return pages
 
 
 def _make_reproducible(raw: bytes) -> bytes:
-    """Replace the identifiers that libzim and Xapian draw at random, and the checksum over them."""
-    blank = _XAPIAN_UUID.sub(rb"\1" + bytes(16), raw[:8] + bytes(16) + raw[24:-_CHECKSUM])
+    """Replace the random identifiers of libzim and Xapian, and update the checksum."""
+    blank = _XAPIAN_UUID.sub(rb"\1" + bytes(16), raw[:8] + bytes(16) + raw[24:-_CHECKSUM_BYTES])
     uuid = hashlib.md5(blank, usedforsecurity=False).digest()
     fixed = _XAPIAN_UUID.sub(lambda match: match[1] + uuid, blank[:8] + uuid + blank[24:])
     return fixed + hashlib.md5(fixed, usedforsecurity=False).digest()
 
 
-def build(docs: Path, target: Path) -> None:
-    """Write the handbook."""
+def build_handbook(docs: Path, target: Path) -> None:
+    """Write the handbook to `target`."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     creator = Creator(target).config_indexing(True, "eng").config_nbworkers(1).config_verbose(False)
     with creator:
         creator.set_mainpath("index")
-        for path, (title, html) in pages(docs).items():
+        for path, (title, html) in render_pages(docs).items():
             creator.add_item(_Page(path, title, html))
         for key, value in _METADATA.items():
             creator.add_metadata(key, value)
@@ -85,4 +85,5 @@ def build(docs: Path, target: Path) -> None:
 
 if __name__ == "__main__":
     root = Path(__file__).parent.parent
-    build(root / "docs", Path(sys.argv[1]) if len(sys.argv) > 1 else root / "src/openzim_mcp/data/handbook.zim")
+    default_target = root / "src/openzim_mcp/data/handbook.zim"
+    build_handbook(root / "docs", Path(sys.argv[1]) if len(sys.argv) > 1 else default_target)

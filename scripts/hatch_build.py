@@ -1,4 +1,4 @@
-"""The build step that puts the handbook into the package."""
+"""Hatch build hook that puts the handbook into the package."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class HandbookHook(BuildHookInterface[Any]):
-    """Builds `data/handbook.zim` before the wheel is packed, and for an editable install."""
+    """Builds `data/handbook.zim` before a wheel or an editable install is made."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Build the handbook where the docs are at hand."""
+        """Build the handbook from the docs."""
         root = Path(self.root)
         sys.path.insert(0, str(root / "scripts"))
         import handbook  # noqa: PLC0415
 
-        handbook.build(root / "docs", root / "src/openzim_mcp/data/handbook.zim")
+        handbook.build_handbook(root / "docs", root / "src/openzim_mcp/data/handbook.zim")

@@ -1,4 +1,4 @@
-"""Record what a person sees in a terminal, from the real commands on the handbook.
+"""Record commands on a terminal, as text and as a picture: the real output for the handbook.
 
 `python scripts/record_terminal.py` writes the picture `docs/terminal.svg`; `docs.py` puts the text into the README.
 """
@@ -21,60 +21,59 @@ PICTURE = ROOT / "docs" / "terminal.svg"
 WIDTH = 92
 COMMANDS = (
     "openzim-mcp list",
-    'openzim-mcp ask "does it make network requests?" --budget 120',
+    'openzim-mcp ask "can a web page reach the server?" --budget 120',
     "openzim-mcp read safety --toc",
 )
 _WEB_FONT = re.compile(r',?\s*url\("[^"]*"\)\s*format\("[^"]*"\)')
 
 
-def run(line: str, **variables: str) -> str:
-    """Run a line on a terminal of its own and return what it shows."""
-    words = [sys.executable, "-m", "openzim_mcp", *shlex.split(line)[1:]]
-    unwanted = ("OPENZIM_MCP_", "NO_COLOR", "FORCE_COLOR")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
+def run_line(line: str, **variables: str) -> str:
+    """Run a command line on a terminal, without the user's settings, and return its standard output."""
+    command = [sys.executable, "-m", "openzim_mcp", *shlex.split(line)[1:]]
+    user_settings = ("OPENZIM_MCP_", "NO_COLOR", "FORCE_COLOR")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(user_settings)}
     screen = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "COLUMNS": str(WIDTH), "PYTHONIOENCODING": "utf-8"}
-    screen["XDG_CACHE_HOME"] = str(ROOT / ".venv" / "no-cache")  # what was verified here is not everyone's news
-    # What is said beside the results, as a person without any settings would see it, is left out.
-    return on_terminal(words, inherited | screen | variables, with_errors=False)[1]
+    screen["XDG_CACHE_HOME"] = str(ROOT / ".venv" / "no-cache")  # without results of `verify` on this machine
+    return run_on_terminal(command, inherited | screen | variables, with_errors=False)[1]
 
 
-def on_terminal(words: list[str], environment: dict[str, str], *, with_errors: bool = True) -> tuple[int, str]:
-    """Run a program on a terminal of its own; return its exit code and what it shows."""
-    import pty  # noqa: PLC0415  not on Windows, where the other functions are still of use
+def run_on_terminal(command: list[str], environment: dict[str, str], *, with_errors: bool = True) -> tuple[int, str]:
+    """Run a program on a new pseudo-terminal; return its exit code and its output."""
+    import pty  # noqa: PLC0415  not on Windows, where the rest of this module works
 
     master, slave = pty.openpty()
     errors = slave if with_errors else subprocess.DEVNULL
-    process = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=errors, env=environment)
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=errors, env=environment)
     os.close(slave)
-    shown = bytearray()
+    output = bytearray()
     try:
-        while piece := os.read(master, 65_536):
-            shown += piece
-    except OSError:  # the other side is closed
+        while chunk := os.read(master, 65_536):
+            output += chunk
+    except OSError:  # Linux raises this when the program has exited
         pass
     os.close(master)
-    return process.wait(60), shown.decode().replace("\r\n", "\n")
+    return process.wait(60), output.decode().replace("\r\n", "\n")
 
 
-def as_text() -> str:
-    """Return the start of the session, without colours."""
+def record_text() -> str:
+    """Return the first commands with their output, without colors."""
     parts = []
     for line in COMMANDS[:2]:
-        shown = Text.from_ansi(run(line, NO_COLOR="1")).plain
-        kept = [row.rstrip() for row in shown.splitlines()]
-        parts.append(f"$ {line}\n" + "\n".join(kept).strip("\n"))
+        output = Text.from_ansi(run_line(line, NO_COLOR="1")).plain
+        rows = [row.rstrip() for row in output.splitlines()]
+        parts.append(f"$ {line}\n" + "\n".join(rows).strip("\n"))
     return "\n\n".join(parts)
 
 
-def as_picture() -> str:
-    """Return the session as an SVG, which asks nothing of the network."""
+def record_picture() -> str:
+    """Return all commands with their output as an SVG that loads no web fonts."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     for line in COMMANDS:
         console.print(Text(f"$ {line}", style="bold"))
-        console.print(Text.from_ansi(run(line)))
+        console.print(Text.from_ansi(run_line(line)))
     svg = console.export_svg(title="openzim-mcp", unique_id="openzim-mcp")
     return _WEB_FONT.sub("", svg)
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(as_picture(), encoding="utf-8")
+    PICTURE.write_text(record_picture(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The docs say what is true: their tables are made from the code, and their examples run."""
+"""The docs are true: their tables are generated from the code, and their examples run."""
 
 from __future__ import annotations
 
@@ -35,37 +35,37 @@ def server() -> Iterator[StdioServer]:
 
 
 @pytest.mark.parametrize(("tool", "arguments"), EXAMPLES)
-def test_the_examples_run(server: StdioServer, tool: str, arguments: str) -> None:
+def test_examples_run(server: StdioServer, tool: str, arguments: str) -> None:
     result = server.request("tools/call", {"name": tool, "arguments": json.loads(arguments)})
 
     assert not result.get("isError")
 
 
-def test_there_are_examples_of_every_tool() -> None:
+def test_every_tool_has_an_example() -> None:
     from openzim_mcp.protocol.tools import TOOLS
 
     assert {tool for tool, _ in EXAMPLES} == {tool.name for tool in TOOLS}
 
 
 @pytest.mark.parametrize("page", generator.PAGES, ids=lambda page: page.name)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def test_links_between_pages_have_targets(page: Path) -> None:
     targets = re.findall(r"\]\(([\w./-]+?)(?:#[\w-]*)?\)", page.read_text(encoding="utf-8"))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-def test_every_setting_and_command_has_its_line() -> None:
+def test_every_setting_and_command_is_documented() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
     assert [name for name in config.environment_variables() if f"`{name}`" not in text] == []
     assert [name for name in COMMANDS_BY_NAME if f"`{name}`" not in text] == []
 
 
-def test_the_readme_is_short() -> None:
+def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
 
 
-def test_the_changelog_speaks_of_this_version() -> None:
+def test_changelog_mentions_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
     assert "## Unreleased" in text or f"## {__version__}" in text

@@ -11,15 +11,15 @@ from openzim_mcp.library import scan
 DOCS = Path(__file__).parent.parent / "docs"
 
 
-def test_the_same_pages_give_the_same_bytes(tmp_path: Path) -> None:
-    handbook.build(DOCS, tmp_path / "a.zim")
-    handbook.build(DOCS, tmp_path / "b.zim")
+def test_build_is_reproducible(tmp_path: Path) -> None:
+    handbook.build_handbook(DOCS, tmp_path / "a.zim")
+    handbook.build_handbook(DOCS, tmp_path / "b.zim")
 
     assert (tmp_path / "a.zim").read_bytes() == (tmp_path / "b.zim").read_bytes()
 
 
-def test_it_is_a_sound_archive_with_every_page_and_an_index(tmp_path: Path) -> None:
-    handbook.build(DOCS, tmp_path / "a.zim")
+def test_handbook_is_valid_with_every_page_and_an_index(tmp_path: Path) -> None:
+    handbook.build_handbook(DOCS, tmp_path / "a.zim")
 
     archive = Archive(tmp_path / "a.zim")
 
@@ -32,7 +32,7 @@ def test_it_is_a_sound_archive_with_every_page_and_an_index(tmp_path: Path) -> N
     assert b'href="settings"' in bytes(archive.get_entry_by_path("index").get_item().content)
 
 
-def test_it_ships_with_the_package_and_is_small() -> None:
+def test_package_contains_a_small_handbook() -> None:
     shipped = Path(scan.handbook())
 
     assert Archive(shipped).has_entry_by_path("index")

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 
 import pytest
+import record_terminal
 
 from support.command_line import clean_environment
 
@@ -28,24 +28,13 @@ def run_script(*arguments: str, columns: int | None = None, **variables: str) ->
     """Return the output of the script: on a terminal if `columns` is given, else in a pipe."""
     command = [sys.executable, "-c", SCRIPT, *arguments]
     if columns is None:
-        return subprocess.run(
-            command, env=clean_environment(**variables), capture_output=True, check=True
-        ).stdout.decode()
-    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        command, stdout=slave, stderr=slave, env=clean_environment(COLUMNS=str(columns), **variables)
-    )
-    os.close(slave)
-    text = bytearray()
-    try:
-        while piece := os.read(master, 65_536):
-            text += piece
-    except OSError:
-        pass
-    os.close(master)
-    assert process.wait() == 0
-    return text.decode().replace("\r\n", "\n")
+        environment = clean_environment(**variables)
+        return subprocess.run(command, env=environment, capture_output=True, check=True).stdout.decode()
+    pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    environment = clean_environment(COLUMNS=str(columns), **variables)
+    code, output = record_terminal.run_on_terminal(command, environment)
+    assert code == 0
+    return output
 
 
 def test_pipe_gets_markdown() -> None:

@@ -1,4 +1,4 @@
-"""Commands as a person runs them: in a pipe, on a terminal, on a console without Unicode."""
+"""Run commands as a user does: in a pipe, on a terminal, on a console without Unicode."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class CommandResult:
 
 
 def clean_environment(**variables: str) -> dict[str, str]:
-    """The environment of a person: no settings but those given, and no wishes about colours."""
+    """The environment without settings of OpenZIM MCP and of colors, and with `variables`."""
     inherited = {k: v for k, v in server_environment({}).items() if k not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS"}}
     return inherited | {"TERM": "xterm-256color"} | variables
 
 
-def run(*words: object, **variables: str) -> CommandResult:
+def run(*arguments: object, **variables: str) -> CommandResult:
     """Run a command with its output in pipes."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, words)],
+    process = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
         capture_output=True,
         stdin=subprocess.DEVNULL,
         env=clean_environment(**variables),
         check=False,
     )
-    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(process.returncode, process.stdout.decode(), process.stderr.decode())
 
 
-def run_on_terminal(*words: object, columns: int = 100, **variables: str) -> CommandResult:
-    """Run a command on a terminal of its own."""
+def run_on_terminal(*arguments: object, columns: int = 100, **variables: str) -> CommandResult:
+    """Run a command on a new pseudo-terminal; `out` has standard error too."""
     pytest.importorskip("pty", reason="this system has no pseudo-terminals")
-    code, shown = record_terminal.on_terminal(
-        [*COMMAND, *map(str, words)], clean_environment(COLUMNS=str(columns), **variables)
+    code, output = record_terminal.run_on_terminal(
+        [*COMMAND, *map(str, arguments)], clean_environment(COLUMNS=str(columns), **variables)
     )
-    return CommandResult(code, shown, "")
+    return CommandResult(code, output, "")
