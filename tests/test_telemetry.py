@@ -72,19 +72,19 @@ def test_a_call_becomes_a_span_that_does_not_tell_what_was_asked(
     town_zim: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch, processes: str, delay: str
 ) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", delay)
-    with HttpServer((town_zim,), {"PROCESSES": processes, "SERVER_NAME": "isle-library"}) as web:
+    with HttpServer((town_zim,), {"PROCESSES": processes, "SERVER_NAME": "isle-library"}) as server:
         for revision in ("2025-06-18", STATELESS_VERSION):
-            with McpClient(web.url, revision) as visit:
-                told = visit.call("zim_query", query=QUESTION)
+            with McpClient(server.url, revision) as client:
+                told = client.call("zim_query", query=QUESTION)
         assert delay == "60000" or collector.gets(b"zim_query")
-        assert web.stop() == 0
+        assert server.stop() == 0
 
     assert "Ravenport" in told["content"][0]["text"]
     assert b"zim_query" in collector.spans
     assert b"isle-library" in collector.spans
     for private in (QUESTION, "herringbone", "Ravenport", "harbour", str(town_zim), "open-sesame"):
         assert private.encode() not in collector.spans
-        assert private not in web.log
+        assert private not in server.log
 
 
 def test_a_collector_that_does_not_answer_holds_nothing_up(town_zim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,13 +92,13 @@ def test_a_collector_that_does_not_answer_holds_nothing_up(town_zim: Path, monke
         port = silent.getsockname()[1]
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{port}")
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
-        with HttpServer((town_zim,)) as web, McpClient(web.url, STATELESS_VERSION) as visit:
-            assert "Ravenport" in visit.call("zim_query", query=QUESTION)["content"][0]["text"]
+        with HttpServer((town_zim,)) as server, McpClient(server.url, STATELESS_VERSION) as client:
+            assert "Ravenport" in client.call("zim_query", query=QUESTION)["content"][0]["text"]
             start = time.monotonic()
-            assert web.stop() == 0
+            assert server.stop() == 0
 
     assert time.monotonic() - start < 5
-    assert "Traceback" not in web.log
+    assert "Traceback" not in server.log
 
 
 def test_without_the_packages_the_server_says_what_to_install_and_serves(town_zim: Path, collector: Collector) -> None:

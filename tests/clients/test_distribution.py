@@ -14,7 +14,7 @@ import pytest
 
 from clients.conftest import Node
 from openzim_mcp import __version__, config
-from support.http_server import TOKEN, HttpServer, McpClient, answer
+from support.http_server import TOKEN, HttpServer, McpClient, read_reply
 from support.stdio_server import StdioServer
 
 ROOT = Path(__file__).parent.parent.parent
@@ -66,7 +66,7 @@ def test_the_url_and_the_header_of_a_snippet_are_enough(town_zim: Path) -> None:
     headers = {name: value.replace("TOKEN", TOKEN) for name, value in server["headers"].items()}
 
     with HttpServer((town_zim,), {"AUTH_TOKEN": TOKEN}) as web, McpClient(web.root + path, headers=headers) as visit:
-        tools = answer(visit.post("tools/list"))["result"]["tools"]
+        tools = read_reply(visit.post("tools/list"))["result"]["tools"]
 
     assert len(tools) == 1
 

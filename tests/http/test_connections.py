@@ -1,20 +1,21 @@
 from __future__ import annotations
 
-import statistics
 import time
 from pathlib import Path
 
 import httpx2
 
 from support.http_server import HttpServer
+from support.stdio_server import TIMEOUT_SECONDS
 
 
-def test_an_answer_does_not_wait_until_the_client_has_confirmed_its_beginning(town_zim: Path) -> None:
-    took = []
-    with HttpServer((town_zim.parent,)) as web, httpx2.Client() as client:
-        for _ in range(21):
+def test_response_does_not_wait_for_delayed_acknowledgements(town_zim: Path) -> None:
+    durations = []
+    with HttpServer((town_zim.parent,)) as server, httpx2.Client(timeout=TIMEOUT_SECONDS) as client:
+        for _ in range(61):
             start = time.perf_counter()
-            client.get(f"{web.root}/healthz")
-            took.append(time.perf_counter() - start)
+            client.get(f"{server.root}/healthz")
+            durations.append(time.perf_counter() - start)
 
-    assert statistics.median(took) < 0.035  # systems confirm after 40 ms what nothing follows
+    # A system delays its confirmations by 40 ms, but not those of the first packets of a connection.
+    assert min(durations[-40:]) < 0.035

@@ -8,12 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from support.http_server import TOKEN, HttpServer, McpClient, text_of
+from support.http_server import TOKEN, HttpServer, McpClient, result_text
 from support.stdio_server import STATELESS_VERSION
 
 ISSUER = "https://login.example"
@@ -25,13 +24,13 @@ KEYS = {"keys": [jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=Tr
 
 def token(key: Any = KEY, algorithm: str = "RS256", kid: str | None = "one", **claims: Any) -> str:
     now = int(time.time())
-    told = {"iss": ISSUER, "aud": RESOURCE, "sub": "ada", "exp": now + 60, "scope": "zim:read email", **claims}
-    told = {name: value for name, value in told.items() if value is not None}
-    return jwt.encode(told, key, algorithm, headers={"kid": kid} if kid else None)
+    payload = {"iss": ISSUER, "aud": RESOURCE, "sub": "ada", "exp": now + 60, "scope": "zim:read email", **claims}
+    payload = {name: value for name, value in payload.items() if value is not None}
+    return jwt.encode(payload, key, algorithm, headers={"kid": kid} if kid else None)
 
 
 @pytest.fixture(scope="module")
-def web(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+def server(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     keys = tmp_path_factory.mktemp("keys") / "jwks.json"
     keys.write_text(json.dumps(KEYS))
     settings = {
@@ -41,21 +40,21 @@ def web(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ht
         "OAUTH__SCOPES": '["zim:read"]',
         "AUTH_TOKEN": TOKEN,
     }
-    with HttpServer((town_zim,), settings) as web:
-        yield web
+    with HttpServer((town_zim,), settings) as server:
+        yield server
 
 
 def bearer(value: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {value}"}
 
 
-def test_an_access_token_that_was_made_for_this_server_opens_it(web: HttpServer) -> None:
-    with McpClient(web.url, STATELESS_VERSION, headers=bearer(token())) as visit:
-        assert "towns" in text_of(visit.call("zim_query", query="list archives"))
+def test_valid_access_token_is_accepted(server: HttpServer) -> None:
+    with McpClient(server.url, STATELESS_VERSION, headers=bearer(token())) as client:
+        assert "towns" in result_text(client.call("zim_query", query="list archives"))
 
 
-def test_a_token_of_the_settings_opens_it_too(web: HttpServer) -> None:
-    assert httpx2.get(f"{web.root}/metrics", headers=bearer(TOKEN)).status_code == 200
+def test_token_of_the_settings_is_accepted_too(server: HttpServer) -> None:
+    assert server.get("/metrics", headers=bearer(TOKEN)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -76,39 +75,39 @@ def test_a_token_of_the_settings_opens_it_too(web: HttpServer) -> None:
     ],
     ids=lambda claims: " ".join(claims) + ("" if "algorithm" not in claims else f" {claims['algorithm']}"),
 )
-def test_another_access_token_does_not(web: HttpServer, claims: dict[str, Any]) -> None:
-    response = httpx2.get(f"{web.root}/metrics", headers=bearer(token(**claims)))
+def test_invalid_access_tokens_are_refused(server: HttpServer, claims: dict[str, Any]) -> None:
+    response = server.get("/metrics", headers=bearer(token(**claims)))
 
     assert response.status_code in {401, 403, 429}
 
 
-def test_an_unsigned_token_does_not(web: HttpServer) -> None:
+def test_unsigned_token_is_refused(server: HttpServer) -> None:
     unsigned = jwt.encode({"iss": ISSUER, "aud": RESOURCE, "sub": "ada", "exp": 32503680000}, None, "none")
 
-    assert httpx2.get(f"{web.root}/metrics", headers=bearer(unsigned)).status_code in {401, 429}
+    assert server.get("/metrics", headers=bearer(unsigned)).status_code in {401, 429}
 
 
-def test_a_token_without_the_scope_is_told_which(web: HttpServer) -> None:
-    response = httpx2.get(f"{web.root}/metrics", headers=bearer(token(scope="email")))
+def test_missing_scope_is_named(server: HttpServer) -> None:
+    response = server.get("/metrics", headers=bearer(token(scope="email")))
 
     assert response.status_code == 403
     assert 'error="insufficient_scope", scope="zim:read"' in response.headers["www-authenticate"]
 
 
-def test_a_client_finds_the_identity_provider(web: HttpServer) -> None:
-    refused = httpx2.post(web.url)
-    told = httpx2.get(f"{web.root}/.well-known/oauth-protected-resource/mcp").json()
+def test_metadata_names_the_identity_provider(server: HttpServer) -> None:
+    refused = server.request("POST")
+    metadata = server.get("/.well-known/oauth-protected-resource/mcp").json()
 
     assert (
         'resource_metadata="https://zim.example/.well-known/oauth-protected-resource/mcp"'
         in refused.headers["www-authenticate"]
     )
-    assert told["resource"] == RESOURCE
-    assert told["authorization_servers"] == [f"{ISSUER}/"] or told["authorization_servers"] == [ISSUER]
-    assert told["scopes_supported"] == ["zim:read"]
+    assert metadata["resource"] == RESOURCE
+    assert metadata["authorization_servers"] == [f"{ISSUER}/"] or metadata["authorization_servers"] == [ISSUER]
+    assert metadata["scopes_supported"] == ["zim:read"]
 
 
-def test_keys_can_come_from_the_provider(town_zim: Path) -> None:
+def test_keys_are_fetched_from_the_provider(town_zim: Path) -> None:
     class Keys(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
@@ -125,9 +124,9 @@ def test_keys_can_come_from_the_provider(town_zim: Path) -> None:
         "OAUTH__RESOURCE": RESOURCE,
         "OAUTH__JWKS_URL": f"http://127.0.0.1:{provider.server_port}/keys",
     }
-    with HttpServer((town_zim,), settings) as web:
-        good = httpx2.get(f"{web.root}/metrics", headers=bearer(token())).status_code
-        bad = httpx2.get(f"{web.root}/metrics", headers=bearer(token(aud="x"))).status_code
+    with HttpServer((town_zim,), settings) as server:
+        good = server.get("/metrics", headers=bearer(token())).status_code
+        bad = server.get("/metrics", headers=bearer(token(aud="x"))).status_code
         provider.shutdown()
         provider.server_close()
 

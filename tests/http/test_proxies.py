@@ -1,4 +1,4 @@
-"""nginx and Caddy with the files of deploy/, in front of two small servers that tell what reaches them."""
+"""nginx and Caddy with the files of deploy/, in front of two small servers that return what they receive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
@@ -18,44 +17,45 @@ from typing import Any
 
 import pytest
 
-from support.nginx import DEPLOY, NGINX, NGINX_CONFIG, adapted, is_listening
+from support.nginx import DEPLOY, NGINX, NGINX_CONFIG, adapt_config, is_listening
 from support.redis_server import free_port
+from support.stdio_server import TIMEOUT_SECONDS, wait_until
 
 CADDY = shutil.which("caddy")
 
-Ask = Callable[..., Any]
+Send = Callable[..., Any]
 
 
-class Backend(ThreadingHTTPServer):
-    """A server that answers with its name and the headers it got; or drops what it has read."""
+class EchoServer(ThreadingHTTPServer):
+    """A server that responds with its name and the headers it received; or drops the connection."""
 
     daemon_threads = True
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.drops = False
-        self.asked = 0
-        self.may_end = threading.Event()
-        super().__init__(("127.0.0.1", 0), Answer)
+        self.drops_connections = False
+        self.request_count = 0
+        self.is_over = threading.Event()
+        super().__init__(("127.0.0.1", 0), EchoHandler)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.server_address[1]}"
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         self.shutdown()
         self.server_close()
 
 
-class Answer(BaseHTTPRequestHandler):
-    server: Backend
+class EchoHandler(BaseHTTPRequestHandler):
+    server: EchoServer
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.asked += 1
-        if self.server.drops:
+        self.server.request_count += 1
+        if self.server.drops_connections:
             self.close_connection = True
             return
         body = json.dumps({"name": self.server.name, "path": self.path, "headers": dict(self.headers)}).encode()
@@ -70,161 +70,171 @@ class Answer(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(b"data: first\n\n")
-        self.server.may_end.wait(30)
+        self.server.is_over.wait(TIMEOUT_SECONDS)
 
     def log_message(self, *_: object) -> None:
         pass
 
 
 @pytest.fixture
-def backends() -> Iterator[list[Backend]]:
-    servers = [Backend("a"), Backend("b")]
+def backends() -> Iterator[list[EchoServer]]:
+    servers = [EchoServer("a"), EchoServer("b")]
     yield servers
     for server in servers:
-        server.may_end.set()
-        server.leave()
+        server.is_over.set()
+        server.stop()
 
 
 @contextmanager
-def running(command: list[str], port: int, **environment: str) -> Iterator[None]:
+def run_proxy(command: list[str], port: int, **environment: str) -> Iterator[None]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment or None)
     try:
-        for _ in range(500):
-            if process.poll() is not None or is_listening(port):
-                break
-            time.sleep(0.02)
+        wait_until(lambda: process.poll() is not None or is_listening(port))
         assert process.poll() is None, process.communicate()[0]
         yield
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=TIMEOUT_SECONDS)
 
 
-def asker(stack: ExitStack, connect: Callable[[], HTTPConnection]) -> Ask:
-    """Return a function that asks a proxy: the answer, or its status if it is none of ours."""
+def make_sender(stack: ExitStack, connect: Callable[[], HTTPConnection]) -> Send:
+    """Return a function that sends a request to the proxy and returns the JSON of the response, or its status."""
 
-    def ask(method: str = "POST", path: str = "/mcp", **headers: str) -> Any:
+    def send(method: str = "POST", path: str = "/mcp", **headers: str) -> Any:
         connection = connect()
         stack.callback(connection.close)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body=b"{}" if method == "POST" else None, headers=named)
+        all_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body=b"{}" if method == "POST" else None, headers=all_headers)
         response = connection.getresponse()
         if method == "GET":
             return response
         return json.loads(response.read()) if response.status == 200 else response.status
 
-    return ask
+    return send
 
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed")
-    folder = tmp_path_factory.mktemp("tls")
-    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    files = ["-subj", "/CN=zim.example.org", "-keyout", folder / "privkey.pem", "-out", folder / "fullchain.pem"]
-    subprocess.run([*made, *files], capture_output=True, check=True)
-    return folder
+    directory = tmp_path_factory.mktemp("tls")
+    options = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    files = ["-subj", "/CN=zim.example.org", "-keyout", directory / "privkey.pem", "-out", directory / "fullchain.pem"]
+    subprocess.run([*options, *files], capture_output=True, check=True)
+    return directory
 
 
-def nginx_command(tmp: Path, certificate: Path, backends: list[Backend], port: int) -> list[str]:
-    """Write the configuration for this machine, and return what runs it."""
+def nginx_command(tmp: Path, certificate: Path, backends: list[EchoServer], port: int) -> list[str]:
+    """Write the configuration for this machine, and return the command that runs nginx with it."""
     if not NGINX:
         pytest.skip("nginx is not installed")
-    here = {
+    replacements = {
         "/etc/openzim-mcp/tls": str(certificate),
         "zim-a:8000": backends[0].address,
         "zim-b:8000": backends[1].address,
         "listen 443": f"listen 127.0.0.1:{port}",
         "listen [::]:443": f"listen [::1]:{port}" if socket.has_ipv6 else f"listen 127.0.0.2:{port}",
     }
-    (tmp / "site.conf").write_text(adapted("nginx.conf", here), encoding="utf-8")
+    (tmp / "site.conf").write_text(adapt_config("nginx.conf", replacements), encoding="utf-8")
     (tmp / "nginx.conf").write_text(NGINX_CONFIG.format(tmp=tmp), encoding="utf-8")
     return [NGINX, "-p", str(tmp), "-e", "stderr", "-c", str(tmp / "nginx.conf")]
 
 
 @pytest.fixture
-def nginx(tmp_path: Path, certificate: Path, backends: list[Backend]) -> Iterator[Ask]:
+def nginx(tmp_path: Path, certificate: Path, backends: list[EchoServer]) -> Iterator[Send]:
     port = free_port()
     context = ssl.create_default_context(cafile=certificate / "fullchain.pem")
     context.check_hostname = False
-    with running(nginx_command(tmp_path, certificate, backends, port), port), ExitStack() as stack:
-        yield asker(stack, lambda: HTTPSConnection("127.0.0.1", port, timeout=20, context=context))
+    with run_proxy(nginx_command(tmp_path, certificate, backends, port), port), ExitStack() as stack:
+        yield make_sender(stack, lambda: HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS, context=context))
 
 
 @pytest.fixture
-def caddy(tmp_path: Path, backends: list[Backend]) -> Iterator[Ask]:
+def caddy(tmp_path: Path, backends: list[EchoServer]) -> Iterator[Send]:
     if not CADDY:
         pytest.skip("caddy is not installed")
     port = free_port()
-    here = {
+    replacements = {
         "grace_period 10s": "grace_period 1s\n\tadmin off",
         "zim.example.org {": f"http://:{port} {{",
         "127.0.0.1:8000": backends[0].address,
     }
-    (tmp_path / "Caddyfile").write_text(adapted("Caddyfile", here), encoding="utf-8")
+    (tmp_path / "Caddyfile").write_text(adapt_config("Caddyfile", replacements), encoding="utf-8")
     command = [CADDY, "run", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")]
-    folders = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))
-    with running(command, port, **folders), ExitStack() as stack:
-        yield asker(stack, lambda: HTTPConnection("127.0.0.1", port, timeout=20))
+    environment = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))
+    with run_proxy(command, port, **environment), ExitStack() as stack:
+        yield make_sender(stack, lambda: HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS))
 
 
-def test_nginx_takes_its_file(tmp_path: Path, certificate: Path, backends: list[Backend]) -> None:
+def test_nginx_accepts_its_configuration(tmp_path: Path, certificate: Path, backends: list[EchoServer]) -> None:
     command = nginx_command(tmp_path, certificate, backends, free_port())
 
-    done = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    result = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
 
-    assert done.returncode == 0, done.stderr
-    assert "[warn]" not in done.stderr
+    assert result.returncode == 0, result.stderr
+    assert "[warn]" not in result.stderr
 
 
-def test_a_session_stays_with_the_server_that_made_it(nginx: Ask) -> None:
-    answered = [nginx(Mcp_Session_Id=f"{name}-{number:032x}")["name"] for name in "ab" for number in range(4)]
+def test_session_stays_at_its_server(nginx: Send) -> None:
+    servers = [nginx(Mcp_Session_Id=f"{name}-{number:032x}")["name"] for name in "ab" for number in range(4)]
 
-    assert answered == ["a"] * 4 + ["b"] * 4
+    assert servers == ["a"] * 4 + ["b"] * 4
 
 
 @pytest.mark.parametrize("headers", [{}, {"Mcp_Session_Id": "0123456789abcdef"}, {"Mcp_Session_Id": "ab-1"}])
-def test_requests_without_a_known_session_are_spread(nginx: Ask, headers: dict[str, str]) -> None:
+def test_requests_without_a_session_are_balanced(nginx: Send, headers: dict[str, str]) -> None:
     assert {nginx(**headers)["name"] for _ in range(6)} == {"a", "b"}
 
 
-def test_when_a_server_is_gone_the_other_one_answers(nginx: Ask, backends: list[Backend]) -> None:
-    backends[0].leave()
+def test_other_server_responds_when_one_is_down(nginx: Send, backends: list[EchoServer]) -> None:
+    backends[0].stop()
 
     assert [nginx()["name"] for _ in range(3)] == ["b"] * 3
     assert nginx(Mcp_Session_Id="a-1")["name"] == "b"
 
 
-def test_a_request_that_a_server_has_read_is_not_repeated(nginx: Ask, backends: list[Backend]) -> None:
-    backends[0].drops = True
+def test_request_that_was_read_is_not_repeated(nginx: Send, backends: list[EchoServer]) -> None:
+    backends[0].drops_connections = True
 
     assert nginx(Mcp_Session_Id="a-1") == 502
-    assert [backend.asked for backend in backends] == [1, 0]
+    assert [backend.request_count for backend in backends] == [1, 0]
 
 
-def test_a_server_behind_nginx_learns_who_asks_and_for_what(nginx: Ask) -> None:
+def test_nginx_passes_client_address_and_headers(nginx: Send) -> None:
     sent = {"Host": "zim.example.org", "X_Forwarded_For": "1.2.3.4", "Authorization": "Bearer token"}
-    seen = nginx(path="/mcp?x=1", Mcp_Protocol_Version="2026-07-28", **sent)
+    received = nginx(path="/mcp?x=1", Mcp_Protocol_Version="2026-07-28", **sent)
 
-    assert seen["path"] == "/mcp?x=1"
-    assert seen["headers"]["Host"] == "zim.example.org"
-    assert seen["headers"]["X-Forwarded-For"] == "127.0.0.1"
-    assert seen["headers"]["Authorization"] == "Bearer token"
-    assert seen["headers"]["Mcp-Protocol-Version"] == "2026-07-28"
+    assert received["path"] == "/mcp?x=1"
+    assert received["headers"]["Host"] == "zim.example.org"
+    assert received["headers"]["X-Forwarded-For"] == "127.0.0.1"
+    assert received["headers"]["Authorization"] == "Bearer token"
+    assert received["headers"]["Mcp-Protocol-Version"] == "2026-07-28"
 
 
-def test_a_server_behind_caddy_learns_who_asks_and_for_what(caddy: Ask) -> None:
-    seen = caddy(Host="zim.example.org", X_Forwarded_For="1.2.3.4", Mcp_Session_Id="a-1", Authorization="Bearer token")
+def test_caddy_passes_client_address_and_headers(caddy: Send) -> None:
+    received = caddy(
+        Host="zim.example.org", X_Forwarded_For="1.2.3.4", Mcp_Session_Id="a-1", Authorization="Bearer token"
+    )
 
-    assert seen["headers"]["Host"] == "zim.example.org"
-    assert seen["headers"]["X-Forwarded-For"] == "127.0.0.1"
-    assert seen["headers"]["Mcp-Session-Id"] == "a-1"
-    assert seen["headers"]["Authorization"] == "Bearer token"
+    assert received["headers"]["Host"] == "zim.example.org"
+    assert received["headers"]["X-Forwarded-For"] == "127.0.0.1"
+    assert received["headers"]["Mcp-Session-Id"] == "a-1"
+    assert received["headers"]["Authorization"] == "Bearer token"
 
 
 @pytest.mark.parametrize("proxy", ["nginx", "caddy"])
-def test_events_come_while_their_stream_is_open(proxy: str, request: pytest.FixtureRequest) -> None:
+def test_events_are_passed_on_at_once(proxy: str, request: pytest.FixtureRequest) -> None:
     response: HTTPResponse = request.getfixturevalue(proxy)("GET", Mcp_Session_Id="a-1", Accept="text/event-stream")
 
     assert response.headers["Content-Type"] == "text/event-stream"
@@ -233,19 +243,19 @@ def test_events_come_while_their_stream_is_open(proxy: str, request: pytest.Fixt
 
 @pytest.mark.parametrize("proxy", ["nginx", "caddy"])
 @pytest.mark.parametrize("path", ["/metrics", "/", "/mcp/x"])
-def test_nothing_else_is_passed_on(proxy: str, path: str, request: pytest.FixtureRequest) -> None:
-    ask = request.getfixturevalue(proxy)
+def test_other_paths_are_not_passed_on(proxy: str, path: str, request: pytest.FixtureRequest) -> None:
+    send = request.getfixturevalue(proxy)
 
-    assert ask(path=path) == 404
+    assert send(path=path) == 404
 
 
-def test_caddy_takes_its_file_and_would_write_it_the_same_way(tmp_path: Path) -> None:
+def test_caddyfile_is_valid_and_formatted(tmp_path: Path) -> None:
     if not CADDY:
         pytest.skip("caddy is not installed")
-    folders = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))
+    environment = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))
     checks = [("validate", "--adapter", "caddyfile", "--config", DEPLOY / "Caddyfile"), ("fmt", DEPLOY / "Caddyfile")]
 
-    done = [subprocess.run([CADDY, *check], env=folders, capture_output=True, check=False) for check in checks]
+    results = [subprocess.run([CADDY, *check], env=environment, capture_output=True, check=False) for check in checks]
 
-    assert [check.returncode for check in done] == [0, 0], done
-    assert done[1].stdout == (DEPLOY / "Caddyfile").read_bytes()
+    assert [result.returncode for result in results] == [0, 0], results
+    assert results[1].stdout == (DEPLOY / "Caddyfile").read_bytes()

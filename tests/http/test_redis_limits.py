@@ -169,7 +169,7 @@ async def test_without_the_store_each_process_counts_alone_until_it_is_back(
 async def test_a_store_that_hangs_delays_few_calls_and_none_for_long(own: RedisServer) -> None:
     async with purse(own.url) as here:
         await here.take("one", "default", 1)
-        own.hang()
+        own.suspend()
         try:
             seconds = []
             for _ in range(20):
@@ -188,7 +188,7 @@ async def test_one_call_looks_for_a_store_that_hangs_and_the_others_do_not_wait(
 ) -> None:
     monkeypatch.setattr(redis_limits, "_RETRY_SECONDS", 0.6)
     async with purse(own.url) as here:
-        own.hang()
+        own.suspend()
         try:
             await here.take("one", "default", 1)
             await anyio.sleep(0.65)
@@ -246,10 +246,10 @@ async def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.M
 async def test_a_server_starts_and_answers_without_its_store(own: RedisServer, town_zim: Path) -> None:
     own.stop()
     settings = {"REDIS_URL": own.url, "RATE_LIMIT__ENABLED": "true", "LOGGING__LEVEL": "DEBUG"}
-    with HttpServer((town_zim,), settings) as web:
-        with McpClient(web.url) as visit:
-            assert not visit.call("zim_query", query="Ravenport").get("isError")
-        assert web.stop() == 0
+    with HttpServer((town_zim,), settings) as server:
+        with McpClient(server.url) as client:
+            assert not client.call("zim_query", query="Ravenport").get("isError")
+        assert server.stop() == 0
 
-    assert web.log.count("Redis unavailable") == 1
-    assert PASSWORD not in web.log
+    assert server.log.count("Redis unavailable") == 1
+    assert PASSWORD not in server.log

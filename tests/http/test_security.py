@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from support.http_server import HttpServer
@@ -12,11 +11,11 @@ PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-He
 
 
 @pytest.fixture(scope="module")
-def web(town_zim: Path) -> Iterator[HttpServer]:
+def server(town_zim: Path) -> Iterator[HttpServer]:
     with HttpServer(
         (town_zim,), {"ALLOWED_HOSTS": "zim.example,proxy.example:8443", "CORS_ORIGINS": "https://chat.example"}
-    ) as web:
-        yield web
+    ) as server:
+        yield server
 
 
 @pytest.mark.parametrize(
@@ -38,8 +37,8 @@ def web(town_zim: Path) -> Iterator[HttpServer]:
         ("192.0.2.1", 421),
     ],
 )
-def test_only_names_that_are_allowed_are_served(web: HttpServer, host: str, status: int) -> None:
-    response = httpx2.put(web.url, headers={"Host": host})
+def test_only_allowed_hosts_are_served(server: HttpServer, host: str, status: int) -> None:
+    response = server.request("PUT", headers={"Host": host})
 
     assert response.status_code == status
     assert ("OPENZIM_MCP_ALLOWED_HOSTS" in response.text) == (status == 421)
@@ -59,22 +58,22 @@ def test_only_names_that_are_allowed_are_served(web: HttpServer, host: str, stat
         ("null", False),
     ],
 )
-def test_only_pages_of_allowed_origins_may_ask(web: HttpServer, origin: str, *, is_allowed: bool) -> None:
-    preflight = httpx2.options(web.url, headers={"Origin": origin, **PREFLIGHT})
-    response = httpx2.post(web.url, headers={"Origin": origin}, content=b"{")
+def test_only_allowed_origins_are_served(server: HttpServer, origin: str, *, is_allowed: bool) -> None:
+    preflight = server.request("OPTIONS", headers={"Origin": origin, **PREFLIGHT})
+    response = server.request("POST", headers={"Origin": origin}, content=b"{")
 
     assert preflight.status_code == (200 if is_allowed else 403)
     assert (response.status_code == 403) != is_allowed
-    for told in (preflight, response):
-        assert told.headers.get("access-control-allow-origin") == (origin if is_allowed else None)
-        assert ("OPENZIM_MCP_CORS_ORIGINS" in told.text) != is_allowed
+    for reply in (preflight, response):
+        assert reply.headers.get("access-control-allow-origin") == (origin if is_allowed else None)
+        assert ("OPENZIM_MCP_CORS_ORIGINS" in reply.text) != is_allowed
 
 
-def test_a_page_can_send_and_read_what_both_eras_need(web: HttpServer) -> None:
+def test_cors_allows_the_headers_of_mcp(server: HttpServer) -> None:
     origin = {"Origin": "https://chat.example"}
 
-    preflight = httpx2.options(web.url, headers={**origin, **PREFLIGHT})
-    refused = httpx2.post(web.url, headers={**origin, "Mcp-Session-Id": "gone"}, content=b"{}")
+    preflight = server.request("OPTIONS", headers={**origin, **PREFLIGHT})
+    refused = server.request("POST", headers={**origin, "Mcp-Session-Id": "gone"}, content=b"{}")
 
     assert preflight.headers["access-control-allow-headers"] == "mcp-session-id, mcp-param-x"
     assert set(preflight.headers["access-control-allow-methods"].split(", ")) == {"GET", "POST", "DELETE"}
@@ -84,7 +83,7 @@ def test_a_page_can_send_and_read_what_both_eras_need(web: HttpServer) -> None:
     )
 
 
-def test_probes_may_ask_by_any_name(web: HttpServer) -> None:
-    assert httpx2.get(f"{web.root}/healthz", headers={"Host": "10.1.2.3:8000"}).status_code == 200
-    assert httpx2.get(f"{web.root}/readyz", headers={"Host": "10.1.2.3:8000"}).status_code == 200
-    assert httpx2.get(f"{web.root}/metrics", headers={"Host": "10.1.2.3:8000"}).status_code == 421
+def test_probes_accept_any_host(server: HttpServer) -> None:
+    assert server.get("/healthz", headers={"Host": "10.1.2.3:8000"}).status_code == 200
+    assert server.get("/readyz", headers={"Host": "10.1.2.3:8000"}).status_code == 200
+    assert server.get("/metrics", headers={"Host": "10.1.2.3:8000"}).status_code == 421

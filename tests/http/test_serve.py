@@ -3,93 +3,87 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import threading
-import time
 from pathlib import Path
 
-import httpx2
 import pytest
 
+from support.event_stream import subscribe
 from support.http_server import TOKEN, HttpServer, McpClient
-from support.stdio_server import COMMAND, STATELESS_VERSION, child_pids, is_alive, server_environment
+from support.stdio_server import (
+    COMMAND,
+    STATELESS_VERSION,
+    TIMEOUT_SECONDS,
+    child_pids,
+    is_alive,
+    server_environment,
+    wait_until,
+)
 
 
-def refused(**settings: str) -> str:
-    ended = subprocess.run(
+def startup_error(**settings: str) -> str:
+    """Start a server that refuses its settings; return what it says."""
+    result = subprocess.run(
         COMMAND,
         capture_output=True,
         text=True,
         env=server_environment({"TRANSPORT": "http", **settings}),
-        timeout=30,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
-    assert ended.returncode == 2, ended.stderr
-    return ended.stderr
+    assert result.returncode == 2, result.stderr
+    return result.stderr
 
 
-def test_the_first_line_says_where_what_and_how(town_zim: Path) -> None:
-    with HttpServer((town_zim,)) as web:
+def test_first_log_line_tells_how_to_connect(town_zim: Path) -> None:
+    with HttpServer((town_zim,)) as server:
         pass
 
-    assert f"serves 1 archive on {web.url}; connect with: claude mcp add --transport http zim {web.url}" in web.lines[0]
+    assert (
+        f"serves 1 archive on {server.url}; connect with: claude mcp add --transport http zim {server.url}"
+        in server.lines[0]
+    )
 
 
-def test_another_address_needs_a_token_or_an_explicit_no(town_zim: Path) -> None:
-    told = refused(HOST="0.0.0.0")
+def test_public_address_requires_a_token(town_zim: Path) -> None:
+    error = startup_error(HOST="0.0.0.0")
 
-    assert "OPENZIM_MCP_AUTH_TOKEN" in told
-    assert "OPENZIM_MCP_INSECURE_DISABLE_AUTH" in told
-    with HttpServer((town_zim,), {"HOST": "0.0.0.0", "AUTH_TOKEN": TOKEN}) as web:
-        assert httpx2.post(web.url).status_code == 401
-    with HttpServer((town_zim,), {"HOST": "0.0.0.0", "INSECURE_DISABLE_AUTH": "true"}) as web:
-        assert httpx2.put(web.url).status_code == 405
-    assert "authentication is off: anyone who can reach 0.0.0.0" in web.log
-
-
-def test_a_port_that_is_taken_is_a_setting_that_is_wrong() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        told = refused(PORT=str(other.getsockname()[1]))
-
-    assert ": Address already in use; choose another --port" in told
+    assert "OPENZIM_MCP_AUTH_TOKEN" in error
+    assert "OPENZIM_MCP_INSECURE_DISABLE_AUTH" in error
+    with HttpServer((town_zim,), {"HOST": "0.0.0.0", "AUTH_TOKEN": TOKEN}) as server:
+        assert server.request("POST").status_code == 401
+    with HttpServer((town_zim,), {"HOST": "0.0.0.0", "INSECURE_DISABLE_AUTH": "true"}) as server:
+        assert server.request("PUT").status_code == 405
+    assert "authentication is off: anyone who can reach 0.0.0.0" in server.log
 
 
-def test_a_short_token_is_refused() -> None:
-    assert "too short to be safe" in refused(AUTH_TOKEN="secret")
+def test_port_in_use_is_a_configuration_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        error = startup_error(PORT=str(port))
+
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port" in error
+
+
+def test_short_token_is_refused() -> None:
+    assert "too short to be safe" in startup_error(AUTH_TOKEN="secret")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_end_answers_calls_ends_streams_and_leaves_no_process(town_zim: Path, number: int) -> None:
-    with HttpServer((town_zim,)) as web, McpClient(web.url) as visit, McpClient(web.url, STATELESS_VERSION) as modern:
-        assert visit.session
-        workers = child_pids(web.process.pid)
-        streams: list[int] = []
-
-        def listen(request: httpx2.Request) -> None:
-            with httpx2.Client(timeout=30) as client:
-                response = client.send(request, stream=True)
-                streams.append(response.status_code)
-                response.read()
-
-        get = visit.http.build_request(
-            "GET", web.url, headers={"Accept": "text/event-stream", "Mcp-Session-Id": visit.session}
-        )
-        wanted = {"notifications": {"resourcesListChanged": True}}
-        threads = [
-            threading.Thread(target=listen, args=(request,))
-            for request in (get, modern.request("subscriptions/listen", wanted))
-        ]
-        for thread in threads:
-            thread.start()
-        while len(streams) < 2:
-            time.sleep(0.01)
-        start = time.monotonic()
-        code = web.stop(number)
-        seconds = time.monotonic() - start
-        for thread in threads:
-            thread.join(5)
+def test_signal_ends_streams_and_leaves_no_process(town_zim: Path, number: int) -> None:
+    with (
+        HttpServer((town_zim,)) as server,
+        McpClient(server.url) as client,
+        McpClient(server.url, STATELESS_VERSION) as stateless_client,
+        subscribe(client) as session_stream,
+        subscribe(stateless_client) as stateless_stream,
+    ):
+        workers = child_pids(server.process.pid)
+        code = server.stop(number)
+        session_stream.wait_for_end()
+        stateless_stream.wait_for_end()
 
     assert code == (0 if number == signal.SIGTERM else 130)
-    assert seconds < 5
-    assert streams == [200, 200]
-    assert not any(map(is_alive, workers))
-    assert "Traceback" not in web.log
+    assert (session_stream.status, stateless_stream.status) == (200, 200)
+    wait_until(lambda: not any(map(is_alive, workers)))
+    assert "graceful shutdown exceeded" not in server.log
+    assert "Traceback" not in server.log

@@ -13,72 +13,80 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from openzim_mcp.http.supervisor import CANNOT_START, Supervisor
 from support.archives import write_zim
-from support.event_stream import ACKNOWLEDGED, LIST_CHANGED, UPDATED, listening, settle, stream
-from support.http_server import HttpServer, McpClient, answer
-from support.stdio_server import INITIALIZE_VERSIONS, STATELESS_VERSION, child_pids, is_alive, server_environment
+from support.event_stream import ACKNOWLEDGED, LIST_CHANGED, UPDATED, session_stream, subscribe
+from support.http_server import HttpServer, McpClient, read_reply, result_text
+from support.stdio_server import (
+    INITIALIZE_VERSIONS,
+    STATELESS_VERSION,
+    TIMEOUT_SECONDS,
+    child_pids,
+    is_alive,
+    server_environment,
+    wait_until,
+)
 
 if not Path("/proc/self/task").is_dir():
     pytest.skip("server processes are found through /proc", allow_module_level=True)
 
-TWO = {"PROCESSES": "2", "WATCH_INTERVAL_SECONDS": "1"}
-TOWN = "zim://towns"
+TWO_PROCESSES = {"PROCESSES": "2", "WATCH_INTERVAL_SECONDS": "1"}
+ARCHIVE_URI = "zim://towns"
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("shelf")
-    put(folder, "First")
-    return folder
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("archives")
+    replace_archive(directory, "First")
+    return directory
 
 
 @pytest.fixture(scope="module")
-def pair(shelf: Path) -> Iterator[HttpServer]:
-    with HttpServer((shelf,), TWO) as web:
-        yield web
-        assert web.stop() == 0
-    assert "Traceback" not in web.log, web.log
+def server(archives: Path) -> Iterator[HttpServer]:
+    with HttpServer((archives,), TWO_PROCESSES) as server:
+        yield server
+        assert server.stop() == 0
+    assert "Traceback" not in server.log, server.log
 
 
-def put(folder: Path, title: str) -> None:
-    """Write an archive aside and move it into its place."""
-    aside = folder.parent / f"{folder.name}.new"
-    write_zim(aside, {"A": "<p>Ravenport is a town.</p>"}, metadata={"Title": title}).replace(folder / "towns.zim")
+def replace_archive(directory: Path, title: str) -> None:
+    """Write an archive elsewhere and move it into the directory."""
+    new_file = directory.parent / f"{directory.name}.new"
+    write_zim(new_file, {"A": "<p>Ravenport is a town.</p>"}, metadata={"Title": title}).replace(
+        directory / "towns.zim"
+    )
 
 
-def servers(web: HttpServer) -> list[int]:
-    """The processes that serve, which have processes of their own that read archives."""
-    for _ in range(200):
-        found = [pid for pid in child_pids(web.process.pid) if child_pids(pid)]
-        if len(found) == 2:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(web.log)
+def server_pids(server: HttpServer) -> list[int]:
+    """The server processes: the children that have worker processes."""
+
+    def parents() -> list[int]:
+        return [pid for pid in child_pids(server.process.pid) if child_pids(pid)]
+
+    wait_until(lambda: len(parents()) == 2)
+    return parents()
 
 
-def family(web: HttpServer) -> list[int]:
-    """All processes below the first one."""
-    return [pid for child in child_pids(web.process.pid) for pid in (child, *child_pids(child))]
+def descendant_pids(server: HttpServer) -> list[int]:
+    return [pid for child in child_pids(server.process.pid) for pid in (child, *child_pids(child))]
 
 
-def asks(web: HttpServer, revision: str = STATELESS_VERSION) -> str:
-    """Ask over a new connection."""
-    with McpClient(web.url, revision) as visit:
-        return str(visit.call("zim_query", query="Ravenport")["content"][0]["text"])
+def query_archive(server: HttpServer, version: str = STATELESS_VERSION) -> str:
+    """Call zim_query over a new connection."""
+    with McpClient(server.url, version) as client:
+        return result_text(client.call("zim_query", query="Ravenport"))
 
 
-def number(web: HttpServer, name: str) -> float:
-    found = re.search(rf"^openzim_mcp_{re.escape(name)} (\S+)$", httpx2.get(f"{web.root}/metrics").text, re.MULTILINE)
-    assert found
-    return float(found[1])
+def read_metric(server: HttpServer, name: str) -> float:
+    match = re.search(rf"^openzim_mcp_{re.escape(name)} (\S+)$", server.get("/metrics").text, re.MULTILINE)
+    assert match
+    return float(match[1])
 
 
 @contextlib.contextmanager
-def stopped(pid: int) -> Iterator[None]:
+def suspended(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -86,185 +94,176 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_each_process_serves(pair: HttpServer) -> None:
-    for pid in servers(pair):
-        with stopped(pid):
-            assert "Ravenport" in asks(pair)
+def test_each_process_serves(server: HttpServer) -> None:
+    for pid in server_pids(server):
+        with suspended(pid):
+            assert "Ravenport" in query_archive(server)
 
 
-@pytest.mark.parametrize("revision", INITIALIZE_VERSIONS)
-def test_a_handshake_client_needs_no_affinity(pair: HttpServer, revision: str) -> None:
-    first, second = servers(pair)
-    with McpClient(pair.url, revision) as visit, stopped(first):
-        assert visit.session is None
-        assert "Ravenport" in asks(pair, revision)
+@pytest.mark.parametrize("version", INITIALIZE_VERSIONS)
+def test_clients_with_initialize_need_no_affinity(server: HttpServer, version: str) -> None:
+    first, second = server_pids(server)
+    with McpClient(server.url, version) as client, suspended(first):
+        assert client.session is None
+        assert "Ravenport" in query_archive(server, version)
     for pid in (second, first):
-        with stopped(pid), McpClient(pair.url, revision, session="none") as later:
-            later.session = None
-            assert "Ravenport" in later.call("zim_query", query="Ravenport")["content"][0]["text"]
+        with suspended(pid), McpClient(server.url, version, session="none") as client:
+            client.session = None
+            assert "Ravenport" in result_text(client.call("zim_query", query="Ravenport"))
 
 
-def test_handshake_clients_are_promised_no_notifications_and_get_no_stream(pair: HttpServer) -> None:
-    with McpClient(pair.url) as visit:
-        told = answer(visit.initialize())["result"]["capabilities"]["resources"]
-        refused = visit.http.send(stream(visit))
-        unknown = answer(visit.post("resources/subscribe", {"uri": TOWN}))
+def test_clients_with_initialize_get_no_notifications(server: HttpServer) -> None:
+    with McpClient(server.url) as client:
+        capabilities = read_reply(client.initialize())["result"]["capabilities"]["resources"]
+        refused = client.http.send(session_stream(client))
+        unknown = read_reply(client.post("resources/subscribe", {"uri": ARCHIVE_URI}))
 
-    assert told == {"subscribe": False, "listChanged": False}
+    assert capabilities == {"subscribe": False, "listChanged": False}
     assert refused.status_code == 405
     assert refused.headers["allow"] == "POST"
     assert unknown["error"]["code"] == -32601
 
 
-def test_streams_of_both_processes_hear_of_a_change_and_are_counted_together(pair: HttpServer, shelf: Path) -> None:
-    with McpClient(pair.url, STATELESS_VERSION) as visit, contextlib.ExitStack() as ears:
-        told = answer(visit.post("server/discover"))["result"]["capabilities"]["resources"]
-        listeners = []
-        for pid in servers(pair):
-            with stopped(pid):
-                listeners += [ears.enter_context(listening(visit, TOWN)) for _ in range(2)]
-                assert all(ear.wait_for(ACKNOWLEDGED) for ear in listeners[-2:])
-        assert number(pair, "subscriptions") == 4
-        settle()
-        put(shelf, "Second")
+def test_streams_of_all_processes_are_notified_and_counted(server: HttpServer, archives: Path) -> None:
+    with McpClient(server.url, STATELESS_VERSION) as client, contextlib.ExitStack() as stack:
+        capabilities = read_reply(client.post("server/discover"))["result"]["capabilities"]["resources"]
+        streams = []
+        for pid in server_pids(server):
+            with suspended(pid):
+                streams += [stack.enter_context(subscribe(client, ARCHIVE_URI)) for _ in range(2)]
+                assert all(stream.wait_for(ACKNOWLEDGED) for stream in streams[-2:])
+        assert read_metric(server, "subscriptions") == 4
+        replace_archive(archives, "Second")
 
-        assert told == {"subscribe": True, "listChanged": True}
-        assert all(ear.wait_for(UPDATED, uri=TOWN) for ear in listeners)
-        write_zim(shelf / "isles.zim", {"A": "x"})
-        assert all(ear.wait_for(LIST_CHANGED) for ear in listeners)
-    for _ in range(100):
-        if number(pair, "subscriptions") == 0:
-            break
-        time.sleep(0.05)
-    assert number(pair, "subscriptions") == 0
+        assert capabilities == {"subscribe": True, "listChanged": True}
+        assert all(stream.wait_for(UPDATED, uri=ARCHIVE_URI) for stream in streams)
+        write_zim(archives / "isles.zim", {"A": "x"})
+        assert all(stream.wait_for(LIST_CHANGED) for stream in streams)
+    wait_until(lambda: read_metric(server, "subscriptions") == 0)
 
 
-def test_metrics_are_the_sum_of_all_processes(pair: HttpServer) -> None:
+def test_metrics_are_the_sum_of_all_processes(server: HttpServer) -> None:
     name = 'calls_total{method="tools/call",outcome="ok",tool="zim_query"}'
-    for pid in servers(pair):
-        with stopped(pid):
-            asks(pair)
-    before = number(pair, name)
-    for pid in servers(pair):
-        with stopped(pid):
-            asks(pair)
+    for pid in server_pids(server):
+        with suspended(pid):
+            query_archive(server)
+    before = read_metric(server, name)
+    for pid in server_pids(server):
+        with suspended(pid):
+            query_archive(server)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: asks(pair), range(12)))
+        list(pool.map(lambda _: query_archive(server), range(12)))
 
-    assert number(pair, name) == before + 14
-    assert 'openzim_mcp_info{version="' in httpx2.get(f"{pair.root}/metrics").text
+    wait_until(lambda: read_metric(server, name) == before + 14)
+    assert 'openzim_mcp_info{version="' in server.get("/metrics").text
 
 
-def test_a_process_that_is_killed_is_replaced_and_no_later_call_is_lost(town_zim: Path) -> None:
-    with HttpServer((town_zim,), TWO) as web, McpClient(web.url, STATELESS_VERSION) as visit:
-        first, second = servers(web)
-        readers = child_pids(first)
-        with stopped(second), listening(visit, TOWN) as ear:
-            assert ear.wait_for(ACKNOWLEDGED)
+def test_killed_process_is_replaced(town_zim: Path) -> None:
+    with HttpServer((town_zim,), TWO_PROCESSES) as server, McpClient(server.url, STATELESS_VERSION) as client:
+        first, second = server_pids(server)
+        workers = child_pids(first)
+        with suspended(second), subscribe(client, ARCHIVE_URI) as stream:
+            assert stream.wait_for(ACKNOWLEDGED)
             os.kill(first, signal.SIGKILL)
-            ear.wait()
-        answers = [asks(web) for _ in range(5)]
+            stream.wait_for_end()
+        answers = [query_archive(server) for _ in range(5)]
 
-        assert all("Ravenport" in told for told in answers)
-        assert second in servers(web)
-        assert first not in servers(web)
-        assert "server process exited with code -9; restarting" in web.log
-        assert number(web, "subscriptions") == 0
-        assert number(web, "in_flight") == 0
-        assert not any(map(is_alive, readers))
-        processes = family(web)
-        assert web.stop(signal.SIGINT) == 130
+        assert all("Ravenport" in answer for answer in answers)
+        assert second in server_pids(server)
+        assert first not in server_pids(server)
+        server.wait_for_line("server process exited with code -9; restarting")
+        wait_until(lambda: read_metric(server, "subscriptions") == 0)
+        wait_until(lambda: read_metric(server, "in_flight") == 0)
+        wait_until(lambda: not any(map(is_alive, workers)))
+        processes = descendant_pids(server)
+        assert server.stop(signal.SIGINT) == 130
     assert not any(map(is_alive, processes))
 
 
-@pytest.mark.parametrize(("ending", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
-def test_the_end_leaves_no_process(town_zim: Path, ending: int, code: int) -> None:
+@pytest.mark.parametrize(("signal_number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
+def test_stopped_server_leaves_no_process(town_zim: Path, signal_number: int, code: int) -> None:
     with (
-        HttpServer((town_zim,), TWO) as web,
-        McpClient(web.url, STATELESS_VERSION) as visit,
-        listening(visit, TOWN) as ear,
+        HttpServer((town_zim,), TWO_PROCESSES) as server,
+        McpClient(server.url, STATELESS_VERSION) as client,
+        subscribe(client, ARCHIVE_URI) as stream,
     ):
-        assert ear.wait_for(ACKNOWLEDGED)
-        servers(web)
-        processes = family(web)
-        start = time.monotonic()
+        assert stream.wait_for(ACKNOWLEDGED)
+        server_pids(server)
+        processes = descendant_pids(server)
 
-        assert web.stop(ending) == code
-        ear.wait()
-        while any(map(is_alive, processes)) and time.monotonic() < start + 10:
-            time.sleep(0.05)
-    assert not any(map(is_alive, processes))
-    assert time.monotonic() - start < 6
-    assert "Traceback" not in web.log, web.log
+        assert server.stop(signal_number) == code
+        stream.wait_for_end()
+        wait_until(lambda: not any(map(is_alive, processes)))
+    assert "graceful shutdown exceeded" not in server.log
+    assert "Traceback" not in server.log, server.log
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", web.port), 1)
+        socket.create_connection(("127.0.0.1", server.port), 1)
 
 
-def test_a_hang_up_ends_nothing(pair: HttpServer) -> None:
-    before = servers(pair)
-    for pid in (pair.process.pid, *before):
+def test_sighup_is_ignored(server: HttpServer) -> None:
+    before = server_pids(server)
+    for pid in (server.process.pid, *before):
         os.kill(pid, signal.SIGHUP)
     time.sleep(0.2)
 
-    assert servers(pair) == before
-    assert "Ravenport" in asks(pair)
+    assert server_pids(server) == before
+    assert "Ravenport" in query_archive(server)
 
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        yield made
-    for name, action in kept.items():
-        signal.signal(name, action)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
-def cannot_start(_listener: socket.socket) -> None:
+def fail_to_start(_listener: socket.socket) -> None:
     sys.exit(CANNOT_START)
 
 
-def never_ends(_listener: socket.socket) -> None:
+def ignore_sigterm(_listener: socket.socket) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    Path(os.environ["NEVER_ENDS"]).touch()
-    time.sleep(60)
+    Path(os.environ["STARTED_FILE"]).touch()
+    time.sleep(600)
 
 
-def test_processes_that_cannot_start_are_not_tried_for_ever(
+def test_process_that_cannot_start_is_not_restarted(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
 
-    assert Supervisor(1, cannot_start, listener, grace_seconds=1).run() == CANNOT_START
+    assert Supervisor(1, fail_to_start, listener, grace_seconds=1).run() == CANNOT_START
 
 
-def test_a_process_that_does_not_end_is_ended(
+def test_process_that_ignores_sigterm_is_killed(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("NEVER_ENDS", str(tmp_path / "started"))
-    processes = Supervisor(1, never_ends, listener, grace_seconds=0.2)
+    monkeypatch.setenv("STARTED_FILE", str(tmp_path / "started"))
+    supervisor = Supervisor(1, ignore_sigterm, listener, grace_seconds=0.2)
 
-    def end() -> None:
-        while not (tmp_path / "started").exists():
-            time.sleep(0.02)
+    def stop_when_started() -> None:
+        wait_until((tmp_path / "started").exists)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=end).start()
-    assert processes.run() == 0
-    assert not any(process.is_alive() for process in processes._processes)
+    threading.Thread(target=stop_when_started).start()
+    assert supervisor.run() == 0
+    assert not any(process.is_alive() for process in supervisor._processes)
 
 
-def test_without_a_place_for_its_numbers_the_start_says_what_to_give(tmp_path: Path) -> None:
-    lacking = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc']\n"
-    code = f"{lacking}import sys\nfrom openzim_mcp.cli import main\nsys.exit(main.main(['--transport=http', '--workers=2']))"
-    done = subprocess.run(
+def test_missing_temporary_directory_is_a_configuration_error(tmp_path: Path) -> None:
+    no_directory = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc']\n"
+    code = f"{no_directory}import sys\nfrom openzim_mcp.cli import main\nsys.exit(main.main(['--transport=http', '--workers=2']))"
+    result = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         env=server_environment({"PORT": "0"}),
         cwd=tmp_path,
-        timeout=30,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
-    assert done.returncode == 2, done.stderr
-    assert "set TMPDIR to one" in done.stderr
+    assert result.returncode == 2, result.stderr
+    assert "set TMPDIR to one" in result.stderr

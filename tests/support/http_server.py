@@ -1,4 +1,4 @@
-"""A server over HTTP as a process of its own, and clients that say exactly what a test wants said."""
+"""The real server over HTTP as a process, and an MCP client that controls every header, without an SDK."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from typing import Any, Self
 import httpx2
 import pytest
 
-from support.stdio_server import COMMAND, DEFAULT_VERSION, REQUEST_META, STATELESS_VERSION, server_environment
+from support.stdio_server import (
+    CLIENT_INFO,
+    COMMAND,
+    DEFAULT_VERSION,
+    REQUEST_META,
+    STATELESS_VERSION,
+    TIMEOUT_SECONDS,
+    server_environment,
+)
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 TOKEN = "correct-horse-battery"
@@ -44,47 +52,44 @@ class HttpServer:
     url: str = ""
 
     def __enter__(self) -> Self:
-        told = server_environment({"TRANSPORT": "http", "PORT": "0", **self.settings})
+        environment = server_environment({"TRANSPORT": "http", "PORT": "0", **self.settings})
         self.process = subprocess.Popen(
             [*COMMAND, *map(str, self.arguments)],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env=told | {"PYTHONUNBUFFERED": "1"},
+            env=environment | {"PYTHONUNBUFFERED": "1"},
             text=True,
         )
         self._started = threading.Event()
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=self._read_stderr, daemon=True)
         self._reader.start()
-        assert self._started.wait(30), self.log
+        assert self._started.wait(TIMEOUT_SECONDS), self.log
         self._wait_until_ready()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        self._reader.join(5)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """End the server and return its exit code."""
+        """Stop the server and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        code = self.process.wait(30)
-        self._reader.join(10)
-        if self.process.stderr:
-            self.process.stderr.close()
+        code = self.process.wait(TIMEOUT_SECONDS)
+        self._reader.join(TIMEOUT_SECONDS)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
         return code
 
     @property
     def log(self) -> str:
         return "".join(self.lines)
 
-    def line(self, text: str) -> str:
-        """Return the line of the log that has a text; it may come after the response that it is about."""
-        end = time.monotonic() + 10
-        while time.monotonic() < end:
-            if found := next((line for line in self.lines if text in line), None):
-                return found
+    def wait_for_line(self, text: str) -> str:
+        """Return the line of the log that contains a text; it may be written after the response."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            if line := next((line for line in self.lines if text in line), None):
+                return line
             time.sleep(0.02)
         raise AssertionError(self.log)
 
@@ -96,57 +101,64 @@ class HttpServer:
     def port(self) -> int:
         return int(self.root.rpartition(":")[2])
 
-    def _read(self) -> None:
+    def _read_stderr(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.lines.append(line)
-            if found := _URL.search(line):
-                self.url = self.url or found[1].replace("0.0.0.0", "127.0.0.1")
+            if match := _URL.search(line):
+                self.url = self.url or match[1].replace("0.0.0.0", "127.0.0.1")
                 self._started.set()
         self._started.set()
 
     def _wait_until_ready(self) -> None:
         assert self.url, self.log
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
             with contextlib.suppress(httpx2.TransportError):
                 if httpx2.get(f"{self.root}/readyz", timeout=5).status_code == 200:
                     return
             time.sleep(0.05)
         raise AssertionError(self.log)
 
-    def raw(self, text: bytes, *, source: str = "127.0.0.1", seconds: float = 10) -> bytes:
-        """Send bytes and return all that comes back until the server closes, or for some seconds."""
-        with self.connection(source) as line:
-            line.sendall(text)
-            line.settimeout(seconds)
-            return b"".join(_parts(line))
+    def request(self, method: str, path: str = "/mcp", **options: Any) -> httpx2.Response:
+        """Send a request that is not an MCP message."""
+        return httpx2.request(method, f"{self.root}{path}", timeout=TIMEOUT_SECONDS, **options)
+
+    def get(self, path: str, **options: Any) -> httpx2.Response:
+        """Send a GET request."""
+        return self.request("GET", path, **options)
+
+    def send_raw(self, data: bytes, *, source: str = "127.0.0.1") -> bytes:
+        """Send bytes and return everything that the server sends until it closes the connection."""
+        with self.connect(source) as connection:
+            connection.sendall(data)
+            return b"".join(_received(connection))
 
     @contextlib.contextmanager
-    def connection(self, source: str = "127.0.0.1", *, receive: int = 0) -> Iterator[socket.socket]:
-        """A connection from an address of this machine, which takes up no more than so many bytes unread."""
+    def connect(self, source: str = "127.0.0.1", *, receive_buffer: int = 0) -> Iterator[socket.socket]:
+        """A connection from an address of this machine, optionally with a small receive buffer."""
         require_address(source)
-        with socket.socket() as line:
-            if receive:
-                line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-            line.settimeout(10)
-            line.bind((source, 0))
-            line.connect(("127.0.0.1", self.port))
-            yield line
+        with socket.socket() as connection:
+            if receive_buffer:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            connection.settimeout(TIMEOUT_SECONDS)
+            connection.bind((source, 0))
+            connection.connect(("127.0.0.1", self.port))
+            yield connection
 
 
-def _parts(line: socket.socket) -> Iterator[bytes]:
-    with contextlib.suppress(TimeoutError, ConnectionResetError):
-        while part := line.recv(65_536):
-            yield part
+def _received(connection: socket.socket) -> Iterator[bytes]:
+    with contextlib.suppress(ConnectionResetError):
+        while data := connection.recv(65_536):
+            yield data
 
 
 @dataclass
 class McpClient:
-    """A client of one server: of a handshake revision with its session, or of 2026-07-28."""
+    """A client of one server: with a session after `initialize`, or of the stateless version."""
 
     url: str
-    revision: str = DEFAULT_VERSION
+    version: str = DEFAULT_VERSION
     headers: dict[str, str] = field(default_factory=dict)
     session: str | None = None
     source: str | None = None
@@ -154,11 +166,13 @@ class McpClient:
     def __post_init__(self) -> None:
         if self.source:
             require_address(self.source)
-        self.http = httpx2.Client(transport=httpx2.HTTPTransport(local_address=self.source), timeout=30)
-        self._number = 0
+        self.http = httpx2.Client(
+            transport=httpx2.HTTPTransport(verify=False, local_address=self.source), timeout=TIMEOUT_SECONDS
+        )
+        self._last_id = 0
 
     def __enter__(self) -> Self:
-        if self.revision != STATELESS_VERSION and self.session is None:
+        if self.version != STATELESS_VERSION and self.session is None:
             self.initialize()
         return self
 
@@ -166,13 +180,17 @@ class McpClient:
         self.http.close()
 
     def initialize(self) -> httpx2.Response:
-        """Begin a session."""
-        client = {"protocolVersion": self.revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-        response = self.post("initialize", client, headers={"MCP-Protocol-Version": ""})
+        """Start a session."""
+        params = {"protocolVersion": self.version, "capabilities": {}, "clientInfo": CLIENT_INFO}
+        response = self.post("initialize", params, headers={"MCP-Protocol-Version": ""})
         self.session = response.headers.get("mcp-session-id")
         if response.status_code == 200:
             self.post("notifications/initialized", is_request=False)
         return response
+
+    def end_session(self, session: str | None = None) -> httpx2.Response:
+        """End a session, by default the client's own."""
+        return self.http.delete(self.url, headers={**self.headers, "Mcp-Session-Id": str(session or self.session)})
 
     def post(
         self,
@@ -193,44 +211,41 @@ class McpClient:
         headers: dict[str, str] | None = None,
         is_request: bool = True,
     ) -> httpx2.Request:
-        """Return the request that has a message."""
+        """Return the HTTP request of a message."""
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": dict(params or {})}
         if is_request:
-            self._number += 1
-            message["id"] = self._number
-        told = {**HEADERS, "MCP-Protocol-Version": self.revision, **self.headers}
-        if self.revision == STATELESS_VERSION:
+            self._last_id += 1
+            message["id"] = self._last_id
+        all_headers = {**HEADERS, "MCP-Protocol-Version": self.version, **self.headers}
+        if self.version == STATELESS_VERSION:
             message["params"]["_meta"] = REQUEST_META
-            told["Mcp-Method"] = method
-            if "name" in message["params"]:
-                told["Mcp-Name"] = message["params"]["name"]
-            if "uri" in message["params"]:
-                told["Mcp-Name"] = message["params"]["uri"]
-        if self.session:
-            told["Mcp-Session-Id"] = self.session
-        told |= headers or {}
-        given = {name: value for name, value in told.items() if value}
-        return self.http.build_request("POST", self.url, headers=given, content=json.dumps(message))
+            all_headers["Mcp-Method"] = method
+            all_headers["Mcp-Name"] = message["params"].get("name") or message["params"].get("uri") or ""
+        all_headers["Mcp-Session-Id"] = self.session or ""
+        all_headers |= headers or {}
+        sent_headers = {name: value for name, value in all_headers.items() if value}
+        return self.http.build_request("POST", self.url, headers=sent_headers, content=json.dumps(message))
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its result."""
         response = self.post("tools/call", {"name": tool, "arguments": arguments})
         assert response.status_code == 200, response.text
-        return answer(response)["result"]
+        result: dict[str, Any] = read_reply(response)["result"]
+        return result
 
 
-def answer(response: httpx2.Response) -> dict[str, Any]:
-    """Return the JSON-RPC answer of a response, which is JSON or the last event of a stream."""
+def read_reply(response: httpx2.Response) -> dict[str, Any]:
+    """Return the JSON-RPC response in an HTTP response: its JSON, or the event with an id."""
     if response.headers["content-type"].startswith("application/json"):
-        found: dict[str, Any] = response.json()
-        return found
+        reply: dict[str, Any] = response.json()
+        return reply
     events = [
         json.loads(line[5:]) for line in response.text.splitlines() if line.startswith("data:") and line[5:].strip()
     ]
     return next(event for event in events if "id" in event)
 
 
-def text_of(result: dict[str, Any]) -> str:
+def result_text(result: dict[str, Any]) -> str:
     """Return the text of a tool's result."""
-    found: str = result["content"][0]["text"]
-    return found
+    text: str = result["content"][0]["text"]
+    return text

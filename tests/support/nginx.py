@@ -1,3 +1,5 @@
+"""Run nginx and Caddy with the files of deploy/, adapted to this machine."""
+
 from __future__ import annotations
 
 import shutil
@@ -29,10 +31,10 @@ def is_listening(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def adapted(name: str, here: dict[str, str]) -> str:
-    """A file with what differs on this machine."""
+def adapt_config(name: str, replacements: dict[str, str]) -> str:
+    """Return a file of deploy/ with the names and addresses of this machine."""
     text = (DEPLOY / name).read_text(encoding="utf-8")
-    for ours, other in here.items():
-        assert ours in text
-        text = text.replace(ours, other)
+    for original, replacement in replacements.items():
+        assert original in text
+        text = text.replace(original, replacement)
     return text

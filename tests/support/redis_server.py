@@ -1,4 +1,4 @@
-"""A Redis or Valkey of a test's own, which it may stop, hang and start again."""
+"""A Redis or Valkey server for one test, which can stop it, suspend it and start it again."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from typing import Self
 
 import pytest
 
+from support.stdio_server import TIMEOUT_SECONDS
+
 PASSWORD = "mellon-48151623"
 
 
 def free_port() -> int:
-    """A port for a program that cannot choose one itself; none of those that the system gives to connections."""
+    """A port for a program that cannot choose one; outside the range that the system uses for connections."""
     while True:
         port = random.randrange(20_000, 30_000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -28,9 +30,9 @@ def free_port() -> int:
 
 @dataclass
 class RedisServer:
-    """A store on a free port of this machine, with a password."""
+    """A Redis server on a free port of this machine, with a password."""
 
-    folder: Path
+    directory: Path
     port: int = field(default_factory=free_port)
 
     @property
@@ -39,7 +41,7 @@ class RedisServer:
 
     @property
     def socket(self) -> Path:
-        return self.folder / "store.sock"
+        return self.directory / "redis.sock"
 
     def __enter__(self) -> Self:
         self.start()
@@ -51,32 +53,32 @@ class RedisServer:
     def start(self) -> None:
         command = shutil.which("redis-server") or shutil.which("valkey-server")
         if not command:
-            pytest.skip("redis-server is not here, nor valkey-server (Debian: redis-server)")
-        options = {"port": self.port, "bind": "127.0.0.1", "dir": self.folder, "unixsocket": self.socket}
-        kept_nowhere = ["--save", "", "--requirepass", PASSWORD]
+            pytest.skip("neither redis-server nor valkey-server is installed (Debian: redis-server)")
+        options = {"port": self.port, "bind": "127.0.0.1", "dir": self.directory, "unixsocket": self.socket}
+        words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
         self._process = subprocess.Popen(
-            [command, *(str(word) for name, value in options.items() for word in (f"--{name}", value)), *kept_nowhere],
-            stdout=subprocess.DEVNULL,
+            [command, *words, "--save", "", "--requirepass", PASSWORD], stdout=subprocess.DEVNULL
         )
         self._wait_until_ready()
 
     def stop(self) -> None:
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(TIMEOUT_SECONDS)
 
-    def hang(self) -> None:
-        """Take connections, and never answer."""
+    def suspend(self) -> None:
+        """Accept connections, but never respond."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
     def _wait_until_ready(self) -> None:
-        for _ in range(200):
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
             except OSError:
                 time.sleep(0.02)
             else:
                 return
-        raise AssertionError("the store does not start")
+        raise AssertionError("redis-server does not start")

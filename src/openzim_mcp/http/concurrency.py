@@ -27,7 +27,7 @@ MAX_SESSIONS = 1000
 MAX_SESSIONS_PER_CLIENT = 100
 SESSION_IDLE_SECONDS = 1800
 MAX_BODY_BYTES = 1024 * 1024
-_BODY_TIMEOUT_SECONDS = 15.0
+BODY_TIMEOUT_SECONDS = 15.0
 _MAX_SESSION_OWNERS = 10 * MAX_SESSIONS
 
 
@@ -42,7 +42,7 @@ class _ClientDisconnected(Exception):
 class ConcurrencyMiddleware:
     """Count the requests and sessions of each client, and refuse those above the limits."""
 
-    def __init__(self, app: ASGIApp, shutdown: Shutdown, *, body_timeout: float = _BODY_TIMEOUT_SECONDS) -> None:
+    def __init__(self, app: ASGIApp, shutdown: Shutdown, *, body_timeout: float = BODY_TIMEOUT_SECONDS) -> None:
         self._app = app
         self._shutdown = shutdown
         self._body_timeout = body_timeout
