@@ -1,11 +1,11 @@
-"""`catalog`: what archives there are to download, and which of them are here."""
+"""`catalog`: list the archives that can be downloaded, and which of them are installed."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -18,25 +18,38 @@ if TYPE_CHECKING:
     from openzim_mcp.catalog.search import InstallState
     from openzim_mcp.cli.terminal import Terminal
 
-_HEADER = ("name", "date", "size", "what is in it", "lang", "here", "title")
-_LISTED = 40
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
+_HEADER = ("name", "date", "size", "contents", "lang", "installed", "title")
+_WRAPPED_COLUMNS = {"contents", "title"}
+_DEFAULT_ROWS = 40
+_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]?)(?P<binary>I?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
-_STATES: dict[InstallState, Cell] = {
+_STATE_CELLS: dict[InstallState, Cell] = {
     "installed": Cell("yes", "good"),
     "outdated": Cell("older", "warn"),
     "absent": Cell(""),
 }
 
 
-def in_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """Read a size as people write it: 500MB, 1.5 GB, 2GiB or plain bytes."""
+class CatalogOptions(TypedDict):
+    """The options that select archives."""
+
+    lang: str | None
+    category: str | None
+    flavour: str | None
+    max_size: int | None
+    limit: int | None
+    refresh: bool
+
+
+def parse_size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """Return the bytes of a size such as 500MB, 1.5 GB, 2GiB or 1000."""
     if value is None:
         return None
-    found = _SIZE.fullmatch(value.strip())
-    if found is None:
-        raise click.BadParameter(f"{value!r} is no size; write it as 500MB or 2GB.")
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].upper()])
+    size = _SIZE.fullmatch(value.strip())
+    if size is None:
+        raise click.BadParameter(f"{value!r} is not a size; write it as 500MB or 2GB.")
+    base = 1024 if size["binary"] else 1000
+    return int(float(size["number"]) * base ** _POWERS[size["unit"].upper()])
 
 
 @command.command(
@@ -48,65 +61,75 @@ def in_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | 
 @click.option("--lang", metavar="CODE", help="Only in this language: en, or eng.")
 @click.option("--category", metavar="NAME", help="Only of this category: wikipedia, gutenberg, stack_exchange, …")
 @click.option("--flavour", metavar="NAME", help="Only of this flavour: mini, nopic or maxi.")
-@click.option("--max-size", callback=in_bytes, metavar="SIZE", help="Only up to this size: 500MB, 2GB.")
-@click.option("--limit", type=click.IntRange(1), help=f"Rows (default {_LISTED}; with --json all).")
-@click.option("--dir", "where", multiple=True, metavar="DIRECTORY", help="Where archives are, to see which are here.")
-@transfers.option
-@transfers.refresh
+@click.option("--max-size", callback=parse_size, metavar="SIZE", help="Only up to this size: 500MB, 2GB.")
+@click.option("--limit", type=click.IntRange(1), help=f"Number of rows (default {_DEFAULT_ROWS}; with --json all).")
+@click.option(
+    "--dir", "directories", multiple=True, metavar="DIRECTORY", help="Directory with archives, for `installed`."
+)
+@transfers.library_option
+@transfers.refresh_option
 def run(
     terminal: Terminal,
     words: tuple[str, ...],
-    where: tuple[str, ...],
+    directories: tuple[str, ...],
     library: str | None,
-    **given: Any,
+    **options: Unpack[CatalogOptions],
 ) -> Exit | None:
-    """List the archives of the Kiwix library, or another one, that have all WORDS in their name or description.
+    """List the archives of the Kiwix library, or of another, that have all WORDS in their name or description.
 
-    Their names are what `download` takes.
+    `download` takes the names that are listed.
     """
     from openzim_mcp.catalog import search  # noqa: PLC0415
     from openzim_mcp.catalog.client import Client  # noqa: PLC0415
 
-    here = search.describe_installed(transfers.archives(where))
+    installed = search.describe_installed(transfers.find_installed(directories))
     with Client() as client:
-        catalogue = transfers.catalogue(terminal, client, library, anew=given["refresh"])
-    wish = search.Filter(words, given["lang"], given["category"], given["flavour"], given["max_size"])
-    found = [(entry, search.install_state(entry, here)) for entry in search.search_catalog(catalogue, wish)]
-    limit = given["limit"] or (len(found) if terminal.as_json else _LISTED)
-    _show(terminal, catalogue, found[:limit], len(found))
-    return None if found else Exit.NEGATIVE
+        catalog = transfers.load_library_catalog(terminal, client, library, refresh=options["refresh"])
+    filters = search.Filter(words, options["lang"], options["category"], options["flavour"], options["max_size"])
+    matches = [(entry, search.install_state(entry, installed)) for entry in search.search_catalog(catalog, filters)]
+    limit = options["limit"] or (len(matches) if terminal.as_json else _DEFAULT_ROWS)
+    _show_entries(terminal, catalog, matches[:limit], len(matches))
+    return None if matches else Exit.NEGATIVE
 
 
-def _show(terminal: Terminal, catalogue: Catalog, found: list[tuple[CatalogEntry, InstallState]], total: int) -> None:
-    rows = [_row(entry, state) for entry, state in found]
+def _show_entries(
+    terminal: Terminal, catalog: Catalog, matches: list[tuple[CatalogEntry, InstallState]], total: int
+) -> None:
     payload = {
-        "library": catalogue.library,
-        "asked": dt.datetime.fromtimestamp(catalogue.fetched_at, dt.UTC).isoformat(timespec="seconds"),
+        "library": catalog.library,
+        "asked": dt.datetime.fromtimestamp(catalog.fetched_at, dt.UTC).isoformat(timespec="seconds"),
         "total": total,
-        "archives": [_payload(entry, state) for entry, state in found],
+        "archives": [_entry_payload(entry, state) for entry, state in matches],
     }
-    terminal.show(
-        payload,
-        Table(_HEADER, rows, frozenset({"size"}), frozenset(_HEADER) - {"title", "what is in it"})
-        if rows
-        else "Nothing was found.",
-    )
-    if total > len(found) and not terminal.as_json:
-        terminal.info(f"{total - len(found)} more; say more words, or --limit {total}.")
+    rows = [_entry_row(entry, state) for entry, state in matches]
+    table = Table(_HEADER, rows, frozenset({"size"}), frozenset(_HEADER) - _WRAPPED_COLUMNS)
+    terminal.show(payload, table if rows else "No archive matches.")
+    if total > len(matches) and not terminal.as_json:
+        terminal.info(f"{total - len(matches)} more: add words, or --limit {total}.")
 
 
-def _row(entry: CatalogEntry, state: InstallState) -> list[str | Cell]:
-    from openzim_mcp.catalog import search  # noqa: PLC0415
+def _entry_row(entry: CatalogEntry, state: InstallState) -> list[str | Cell]:
+    from openzim_mcp.catalog.search import describe_flavour  # noqa: PLC0415
 
-    several = (
-        f"{entry.languages[0]} +{len(entry.languages) - 1}" if len(entry.languages) > 1 else "".join(entry.languages)
-    )
-    words = search.describe_flavour(entry.flavour)
-    return [entry.base_name, entry.edition, transfers.shown(entry.size), words, several, _STATES[state], entry.title]
+    more_languages = f" +{len(entry.languages) - 1}" if len(entry.languages) > 1 else ""
+    return [
+        entry.base_name,
+        entry.edition,
+        transfers.format_optional_size(entry.size),
+        describe_flavour(entry.flavour),
+        "".join(entry.languages[:1]) + more_languages,
+        _STATE_CELLS[state],
+        entry.title,
+    ]
 
 
-def _payload(entry: CatalogEntry, state: InstallState) -> dict[str, Any]:
-    from openzim_mcp.catalog import search  # noqa: PLC0415
+def _entry_payload(entry: CatalogEntry, state: InstallState) -> dict[str, object]:
+    from openzim_mcp.catalog.search import describe_flavour  # noqa: PLC0415
 
-    told = dataclasses.asdict(entry) | {"catalogue_name": entry.name, "name": entry.base_name, "file": entry.file_name}
-    return told | {"contents": search.describe_flavour(entry.flavour), "state": state}
+    return dataclasses.asdict(entry) | {
+        "catalogue_name": entry.name,
+        "name": entry.base_name,
+        "file": entry.file_name,
+        "contents": describe_flavour(entry.flavour),
+        "state": state,
+    }

@@ -1,4 +1,4 @@
-"""`download`: archives of a library, whole and checked."""
+"""`download`: download archives and check them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from openzim_mcp.text import format_size
 if TYPE_CHECKING:
     from openzim_mcp.cli.command import Exit
     from openzim_mcp.cli.terminal import Terminal
+    from openzim_mcp.cli.transfers import Transfer, TransferResult
 
-_CHECKED = {
-    "sha256": Cell("SHA-256 of the library", "good"),
+_CHECK_CELLS = {
+    "sha256": Cell("published SHA-256", "good"),
     "checksum inside": Cell("checksum inside the archive", "good"),
 }
 
@@ -27,10 +28,10 @@ _CHECKED = {
     "openzim-mcp download devdocs_en_python devdocs_en_sqlite",
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--dir", "directory", metavar="DIRECTORY", help="Where to put them (default: where archives are served).")
-@click.option("--flavour", metavar="NAME", help="Which flavour, where a name has several: mini, nopic or maxi.")
-@transfers.option
-@transfers.refresh
+@click.option("--dir", "directory", metavar="DIRECTORY", help="Target directory (default: the first served one).")
+@click.option("--flavour", metavar="NAME", help="The flavour, if a name has several: mini, nopic or maxi.")
+@transfers.library_option
+@transfers.refresh_option
 def run(
     terminal: Terminal,
     names: tuple[str, ...],
@@ -42,37 +43,49 @@ def run(
 ) -> Exit | None:
     """Download the newest file of each NAME, as `catalog` lists them.
 
-    A download that was interrupted goes on where it ended. A file gets its name only when it is complete and its
-    checksum is right.
+    An interrupted download is resumed. A file gets its name only when it is complete and its checksum matches.
     """
-    from openzim_mcp.catalog import search  # noqa: PLC0415
     from openzim_mcp.catalog.client import Client  # noqa: PLC0415
+    from openzim_mcp.catalog.search import find_entry  # noqa: PLC0415
+
+    target_directory = transfers.target_directory(directory)
+    with Client() as client:
+        catalog = transfers.load_library_catalog(terminal, client, library, refresh=refresh)
+        entries = dict.fromkeys(find_entry(catalog, name, flavour) for name in names)
+        requested = [
+            transfers.Transfer(entry, os.path.join(target_directory, str(entry.file_name))) for entry in entries
+        ]
+        installed = [transfer for transfer in requested if _is_installed(transfer)]
+        missing = [transfer for transfer in requested if transfer not in installed]
+        results = transfers.run_transfers(terminal, client, missing)
+    _show_results(terminal, target_directory, installed, results)
+    return transfers.report_failures(terminal, results)
+
+
+def _is_installed(transfer: Transfer) -> bool:
     from openzim_mcp.zimfile import find_problem  # noqa: PLC0415
 
-    folder = transfers.place(directory)
-    with Client() as client:
-        catalogue = transfers.catalogue(terminal, client, library, anew=refresh)
-        entries = dict.fromkeys(search.find_entry(catalogue, name, flavour) for name in names)
-        orders = [transfers.Order(entry, os.path.join(folder, str(entry.file_name))) for entry in entries]
-        here = [order for order in orders if os.path.exists(order.target) and not find_problem([order.target], 0)]
-        outcomes = transfers.get(terminal, client, [order for order in orders if order not in here])
-    _show(terminal, folder, here, outcomes)
-    return transfers.complain(terminal, outcomes)
+    return os.path.exists(transfer.target) and not find_problem([transfer.target], 0)
 
 
-def _show(terminal: Terminal, folder: str, here: list[transfers.Order], outcomes: list[transfers.Outcome]) -> None:
-    come = [outcome.done for outcome in outcomes if outcome.done]
-    rows: list[list[str | Cell]] = [
-        [order.name, format_size(os.path.getsize(order.target)), "was here"] for order in here
-    ]
-    rows += [[os.path.basename(done.path), format_size(done.size), _CHECKED[done.checked_by]] for done in come]
+def _show_results(terminal: Terminal, directory: str, installed: list[Transfer], results: list[TransferResult]) -> None:
     payload = {
-        "directory": folder,
-        "files": [{"file": order.name, "status": "ok", "path": order.target, "received": 0} for order in here]
-        + [outcome.payload() for outcome in outcomes],
+        "directory": directory,
+        "files": [
+            *({"file": item.file_name, "status": "ok", "path": item.target, "received": 0} for item in installed),
+            *(result.payload() for result in results),
+        ],
     }
+    rows: list[list[str | Cell]] = [
+        [item.file_name, format_size(os.path.getsize(item.target)), "already there"] for item in installed
+    ]
+    rows += [
+        [result.transfer.file_name, format_size(result.download.size), _CHECK_CELLS[result.download.checked_by]]
+        for result in results
+        if result.download
+    ]
     table = [Table(("file", "size", "checked by"), rows, frozenset({"size"}))] if rows else []
     if table or terminal.as_json:
         terminal.show(payload, *table)
     if rows:
-        terminal.info(f"In {folder}. Serve it with: openzim-mcp {folder}")
+        terminal.info(f"Directory: {directory}. To serve it: openzim-mcp {directory}")

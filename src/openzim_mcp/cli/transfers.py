@@ -1,4 +1,4 @@
-"""What the commands about a library share: which library, what is here of it, and getting files with one display."""
+"""What `catalog`, `download` and `update` share: options, the catalog, and parallel downloads with progress bars."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import concurrent.futures
 import os
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,174 +25,187 @@ if TYPE_CHECKING:
     from openzim_mcp.cli.terminal import ProgressBars, Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
-_AT_ONCE = 3
-_FAREWELL_SECONDS = 2
-_DAY = 86_400
+_PARALLEL_DOWNLOADS = 3
+_INTERRUPT_WAIT_SECONDS = 2
+_HOUR_SECONDS = 3600
+_DAY_SECONDS = 24 * _HOUR_SECONDS
 
-option = click.option(
+library_option = click.option(
     "--library",
     metavar="URL|FILE",
-    help="A mirror, a kiwix-serve or a library.xml instead of the Kiwix library.",
+    help="Another library than Kiwix's: the URL of a mirror or kiwix-serve, or a library.xml.",
 )
-"""The option that says which library."""
-refresh = click.option("--refresh", is_flag=True, help="Ask the library even if it was asked less than an hour ago.")
-"""The option that says that what is remembered is not good enough."""
+refresh_option = click.option(
+    "--refresh", is_flag=True, help="Download the catalog even if the last is under an hour old."
+)
 
 
-def catalogue(terminal: Terminal, client: Client, library: str | None, *, anew: bool = False) -> Catalog:
-    """Return the catalogue of a library, and say beside the result what is not as it should be with it."""
-    from openzim_mcp.catalog import catalog as catalogues  # noqa: PLC0415  help does without the network
+def load_library_catalog(terminal: Terminal, client: Client, library: str | None, *, refresh: bool = False) -> Catalog:
+    """Return the catalog of a library; warn if it is out of date or has unreadable entries."""
+    from openzim_mcp.catalog import catalog as catalogs  # noqa: PLC0415  help does without the network
 
-    fresh = 0 if anew else catalogues.MAX_AGE_SECONDS
-    found = catalogues.load_catalog(client, library or catalogues.KIWIX_LIBRARY_URL, max_age_seconds=fresh)
-    if found.stale_reason:
-        terminal.info(f"{found.stale_reason} This is the catalogue of {_ago(found.age_seconds)}.", "warn")
-    if found.unreadable_count:
-        terminal.info(f"{found.unreadable_count} entries of the catalogue cannot be read.", "warn")
-    return found
-
-
-def _ago(seconds: float) -> str:
-    days = round(seconds / _DAY)
-    return f"{days} days ago" if days > 1 else f"{max(1, round(seconds / 3600))} hours ago"
+    max_age_seconds = 0 if refresh else catalogs.MAX_AGE_SECONDS
+    catalog = catalogs.load_catalog(client, library or catalogs.KIWIX_LIBRARY_URL, max_age_seconds=max_age_seconds)
+    if catalog.stale_reason:
+        terminal.info(f"{catalog.stale_reason} Using the catalog from {_describe_age(catalog.age_seconds)}.", "warn")
+    if catalog.unreadable_count:
+        terminal.info(f"{catalog.unreadable_count} entries of the catalog cannot be read.", "warn")
+    return catalog
 
 
-def archives(where: Sequence[str]) -> tuple[ArchiveFile, ...]:
-    """Return the archives that are here; none where no directory is known."""
+def _describe_age(seconds: float) -> str:
+    days = round(seconds / _DAY_SECONDS)
+    return f"{days} days ago" if days > 1 else f"{max(1, round(seconds / _HOUR_SECONDS))} hours ago"
+
+
+def find_installed(directories: Sequence[str]) -> tuple[ArchiveFile, ...]:
+    """Return the archives in the directories of a command; none if no directory is set."""
     from openzim_mcp.library.scan import Library  # noqa: PLC0415
 
-    return Library(runtime.load_command_settings(where).allowed_directories).scan().archives
+    return Library(runtime.load_command_settings(directories).allowed_directories).scan().archives
 
 
-def place(directory: str | None) -> str:
-    """Return where files go: the directory given, the first one that is served, or this one."""
+def target_directory(directory: str | None) -> str:
+    """Return the directory for downloads: the option's (created if missing), the first served one, or the current."""
     if directory:
         path = os.path.abspath(os.path.expanduser(directory))
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:
-            raise errors.FileNotWritable(f"{directory!r} cannot be made: {error.strerror}.") from None
+            raise errors.FileNotWritable(f"{directory!r} cannot be created: {error.strerror}.") from None
         return path
     served = [os.path.abspath(path) for path in runtime.load_command_settings(()).allowed_directories]
     return next(filter(os.path.isdir, served), os.getcwd())
 
 
+def format_optional_size(size: int | None) -> str:
+    """Return a size for a table; empty if it is unknown."""
+    return "" if size is None else format_size(size)
+
+
 @dataclass(frozen=True)
-class Order:
-    """An archive to get, and the path it gets."""
+class Transfer:
+    """An archive to download and the path of its file."""
 
     entry: CatalogEntry
     target: str
 
     @property
-    def name(self) -> str:
+    def file_name(self) -> str:
         """The name of the file."""
         return os.path.basename(self.target)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of an order."""
+class TransferResult:
+    """A transfer and its download or its error."""
 
-    order: Order
-    done: Download | None = None
+    transfer: Transfer
+    download: Download | None = None
     error: errors.OpenZimMcpError | None = None
 
-    def payload(self) -> dict[str, Any]:
-        """Return it for scripts."""
-        if self.done is None:
-            return {"file": self.order.name} | (self.error.payload("download") if self.error else {})
-        told = {"path": self.done.path, "size": self.done.size, "checked_by": self.done.checked_by}
-        return {"file": self.order.name, "status": "ok", "received": self.done.received, **told}
+    def payload(self) -> dict[str, object]:
+        """Return the result for scripts."""
+        if self.download is None:
+            return {"file": self.transfer.file_name} | (self.error.payload("download") if self.error else {})
+        return {
+            "file": self.transfer.file_name,
+            "status": "ok",
+            "received": self.download.received,
+            "path": self.download.path,
+            "size": self.download.size,
+            "checked_by": self.download.checked_by,
+        }
 
 
-def complain(terminal: Terminal, outcomes: Sequence[Outcome]) -> Exit | None:
-    """Say which orders failed and why; return how the command ends."""
-    failed = [outcome.error for outcome in outcomes if outcome.error]
+def report_failures(terminal: Terminal, results: Sequence[TransferResult]) -> Exit | None:
+    """Show the errors of failed transfers; return the exit code of the first."""
+    failures = [result.error for result in results if result.error]
     if not terminal.as_json:
-        for error in failed:
+        for error in failures:
             terminal.error(error)
-    return exit_code(failed[0]) if failed else None
+    return exit_code(failures[0]) if failures else None
 
 
-def get(
-    terminal: Terminal, client: Client, orders: Sequence[Order], finish: Callable[[Order], None] = lambda _: None
-) -> list[Outcome]:
-    """Get files, some at once; one that fails does not keep the others from coming.
+def run_transfers(
+    terminal: Terminal,
+    client: Client,
+    transfers: Sequence[Transfer],
+    on_complete: Callable[[Transfer], None] = lambda _: None,
+) -> list[TransferResult]:
+    """Download files, several in parallel; if one fails, the others continue.
 
-    `finish` is called for each that has come.
+    `on_complete` is called for each file after its download; if it raises, the transfer has failed.
     """
     stop = threading.Event()
     with terminal.progress_bars() as bars:
-        pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE, "download")
-        sources = [_source(client, order) for order in orders]
-        _check_space(orders, sources)
-        work = [
-            pool.submit(_get, client, order, source, bars, stop, finish)
-            for order, source in zip(orders, sources, strict=True)
-        ]
+        executor = concurrent.futures.ThreadPoolExecutor(_PARALLEL_DOWNLOADS, "download")
+        sources = [_find_source(client, transfer) for transfer in transfers]
+        _check_total_space(transfers, sources)
+        runner = _TransferRunner(client, bars, stop, on_complete)
+        futures = [executor.submit(runner.run, *pair) for pair in zip(transfers, sources, strict=True)]
         try:
-            return [future.result() for future in work]
+            return [future.result() for future in futures]
         except KeyboardInterrupt:
             stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            _, busy = concurrent.futures.wait(work, _FAREWELL_SECONDS)
-    terminal.info("Interrupted. What came is kept: the same command goes on from there.")
-    if busy:
+            executor.shutdown(wait=False, cancel_futures=True)
+            _, unfinished = concurrent.futures.wait(futures, _INTERRUPT_WAIT_SECONDS)
+    terminal.info("Interrupted. Downloaded parts are kept; run the same command again to resume.")
+    if unfinished:
         # A server that sends nothing would keep its thread, and so the process, for half a minute.
         os._exit(Exit.INTERRUPTED)
     raise KeyboardInterrupt
 
 
-def _source(client: Client, order: Order) -> Source | errors.OpenZimMcpError:
+def _find_source(client: Client, transfer: Transfer) -> Source | errors.OpenZimMcpError:
     from openzim_mcp.catalog import metalink  # noqa: PLC0415
 
     try:
-        return metalink.find_source(client, order.entry)
+        return metalink.find_source(client, transfer.entry)
     except errors.OpenZimMcpError as error:
         return error
 
 
-def _check_space(orders: Sequence[Order], sources: Sequence[Source | errors.OpenZimMcpError]) -> None:
-    """Raise `NotEnoughSpace` when the files do not fit together."""
+def _check_total_space(transfers: Sequence[Transfer], sources: Sequence[Source | errors.OpenZimMcpError]) -> None:
+    """Raise `NotEnoughSpace` if the files do not fit into their directories together."""
     from openzim_mcp.catalog.partial_file import check_space, partial_size  # noqa: PLC0415
 
-    wanted: dict[str, int] = {}
-    for order, source in zip(orders, sources, strict=True):
+    needed_bytes: dict[str, int] = {}
+    for transfer, source in zip(transfers, sources, strict=True):
         if not isinstance(source, errors.OpenZimMcpError):
-            folder = os.path.dirname(order.target)
-            whole = source.size or order.entry.size or 0
-            wanted[folder] = wanted.get(folder, 0) + max(0, whole - partial_size(order.target))
-    for folder, count in wanted.items():
-        check_space(folder, count, f"What is to come ({len(orders)} files)" if len(orders) > 1 else orders[0].name)
+            directory = os.path.dirname(transfer.target)
+            size = source.size or transfer.entry.size or 0
+            missing = max(0, size - partial_size(transfer.target))
+            needed_bytes[directory] = needed_bytes.get(directory, 0) + missing
+    name = transfers[0].file_name if len(transfers) == 1 else f"The download of {len(transfers)} files"
+    for directory, needed in needed_bytes.items():
+        check_space(directory, needed, name)
 
 
-def _get(
-    client: Client,
-    order: Order,
-    source: Source | errors.OpenZimMcpError,
-    bars: ProgressBars,
-    stop: threading.Event,
-    finish: Callable[[Order], None],
-) -> Outcome:
-    from openzim_mcp.catalog import download  # noqa: PLC0415
+@dataclass(frozen=True)
+class _TransferRunner:
+    """Runs transfers in threads, each with a progress bar."""
 
-    if isinstance(source, errors.OpenZimMcpError):
-        return Outcome(order, error=source)
-    bar = bars.add(order.name, source.size)
+    client: Client
+    bars: ProgressBars
+    stop: threading.Event
+    on_complete: Callable[[Transfer], None]
 
-    def watch(doing: Phase, done: int, total: int | None) -> None:
-        if doing != "repairing":
-            bar(done, total)
+    def run(self, transfer: Transfer, source: Source | errors.OpenZimMcpError) -> TransferResult:
+        from openzim_mcp.catalog.download import download_file  # noqa: PLC0415
 
-    try:
-        done = download.download_file(client, source, order.target, watch, stop)
-        finish(order)
-    except errors.OpenZimMcpError as error:
-        return Outcome(order, error=error)
-    return Outcome(order, done)
+        if isinstance(source, errors.OpenZimMcpError):
+            return TransferResult(transfer, error=source)
+        update_bar = self.bars.add(transfer.file_name, source.size)
 
+        def on_progress(phase: Phase, done: int, total: int | None) -> None:
+            # Repairing counts pieces, the bar bytes.
+            if phase != "repairing":
+                update_bar(done, total)
 
-def shown(count: int | None) -> str:
-    """Return a size for a table, where it is known."""
-    return "" if count is None else format_size(count)
+        try:
+            download = download_file(self.client, source, transfer.target, on_progress, self.stop)
+            self.on_complete(transfer)
+        except errors.OpenZimMcpError as error:
+            return TransferResult(transfer, error=error)
+        return TransferResult(transfer, download)
