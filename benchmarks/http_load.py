@@ -57,7 +57,7 @@ class Workload:
 
     def calls(self, kinds: list[str]) -> Iterator[Call]:
         """Yield calls without end."""
-        base = {"zim_file_path": str(self.archive)}
+        base: dict[str, Any] = {"zim_file_path": str(self.archive)}
         for number in count(self.generator.randrange(len(self.titles))):
             path, title = self.titles[number % len(self.titles)]
             other = self.titles[(number * 31 + 7) % len(self.titles)][1]

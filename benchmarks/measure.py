@@ -39,7 +39,7 @@ def install_command(folder: Path, script: str, *packages: list[str]) -> list[str
         candidates = [*map(str, Path.home().glob(".pyenv/versions/3.12*/bin/python")), shutil.which("python3.12")]
         python = next((path for path in candidates if path), sys.executable)
         subprocess.run([python, "-m", "venv", folder], check=True)
-        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
+        pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
         for names in packages:
             subprocess.run([*pip, *names], check=True, stderr=subprocess.DEVNULL)
     return [str(command)]

@@ -90,7 +90,7 @@ def compare_with_parser() -> str:
 
 def calls_on_article(path: str, section: str) -> dict[str, tuple[str, dict[str, object]]]:
     """Return the calls to compare, for one article."""
-    base = {"zim_file_path": str(WIKI), "entry_path": path}
+    base: dict[str, object] = {"zim_file_path": str(WIKI), "entry_path": path}
     return {
         "article": ("zim_get", base),
         "toc": ("zim_get", base | {"view": "toc"}),

@@ -7,11 +7,13 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 from mcp import Client, StdioServerParameters
+from mcp_types import TextContent
 
-CALLS = [
+CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("Which archives are there?", "zim_health", {}),
     ("What is this archive?", "zim_metadata", {}),
     ("What does it contain?", "zim_browse", {"namespace": "C", "limit": 3}),
@@ -46,7 +48,9 @@ async def run_demo() -> None:
             result = await client.call_tool(tool, arguments)
             milliseconds = (time.perf_counter() - call_start) * 1000
             print(f"{question}\n> {tool} {json.dumps(arguments)}   ({milliseconds:.0f} ms)")
-            print(shorten_answer(result.content[0].text), "\n")
+            answer = result.content[0]
+            assert isinstance(answer, TextContent)
+            print(shorten_answer(answer.text), "\n")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import anyio
 import click
 import record_terminal
 from mcp import Client, StdioServerParameters
+from mcp_types import TextContent
 
 from openzim_mcp import config, config_errors, errors
 from openzim_mcp.app import limits
@@ -161,10 +162,11 @@ def demo_calls() -> str:
     async def call_server() -> str:
         server = StdioServerParameters(command=sys.executable, args=[*_SERVER_ARGUMENTS, "--mode", "advanced"])
         async with Client(server) as client:
-            answers = [(await client.call_tool(tool, arguments)).content[0].text for tool, arguments in calls]
+            answers = [(await client.call_tool(tool, arguments)).content[0] for tool, arguments in calls]
         return "\n\n".join(
-            f"> {tool} {json.dumps(arguments)}\n{answer}"
+            f"> {tool} {json.dumps(arguments)}\n{answer.text}"
             for (tool, arguments), answer in zip(calls, answers, strict=True)
+            if isinstance(answer, TextContent)
         )
 
     return f"````\n{anyio.run(call_server)}\n````\n"  # four, because an answer may contain a fence of three

@@ -28,7 +28,7 @@ _XAPIAN_UUID = re.compile(rb"(\x0f\x0dXapian Glass..)(.{16})", re.DOTALL)
 _CHECKSUM_BYTES = 16
 
 
-class _Page(Item):
+class _Page(Item):  # type: ignore[misc]
     def __init__(self, path: str, title: str, html: str) -> None:
         super().__init__()
         self._path, self._title, self._html = path, title, html
