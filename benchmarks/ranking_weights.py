@@ -78,7 +78,7 @@ def collect(archive: Archive, row: dict[str, object]) -> Question:
     answers = [normalize(str(answer)) for answer in row["answers"]]  # type: ignore[attr-defined]
     ranked = sorted(ranking.rank(pages, wanted), key=lambda match: match.page.path)
     articles = {
-        path: [(match.features, any(answer in match.passage.folded for answer in answers)) for match in group]
+        path: [(match.features, any(answer in match.passage.normalized for answer in answers)) for match in group]
         for path, group in groupby(ranked, key=lambda match: match.page.path)
     }
     return Question(articles, str(row["path"]))

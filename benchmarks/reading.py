@@ -15,7 +15,7 @@ from measure import OURS, PEER_VERSION, ZIMS, Server, peer_command, report, tabl
 from selectolax.lexbor import LexborHTMLParser
 
 from openzim_mcp import tokens
-from openzim_mcp.worker.readers.html import reader
+from openzim_mcp.worker.readers.html.reader import read_html
 from openzim_mcp.worker.reading import links
 from openzim_mcp.worker.zim import Archive
 
@@ -47,7 +47,7 @@ def convert_pages(share: int) -> str:
             if number % share and len(raw) < 100_000:
                 continue
             started = time.perf_counter()
-            _ = reader.parse(raw, path).body
+            _ = read_html(raw, path).body
             name = next(name for name, limit in SIZES.items() if len(raw) <= limit)
             durations[name].append((time.perf_counter() - started) * 1000)
             size[name] += len(raw)
@@ -75,7 +75,7 @@ def compare_with_parser() -> str:
             started = time.perf_counter()
             LexborHTMLParser(raw)
             parsed = time.perf_counter()
-            _ = reader.parse(raw, path).body
+            _ = read_html(raw, path).body
             parser_times.append(parsed - started)
             our_times.append(time.perf_counter() - parsed)
         ratio = statistics.median(our_times) / statistics.median(parser_times)
@@ -102,7 +102,7 @@ def calls_on_article(path: str, section: str) -> dict[str, tuple[str, dict[str, 
 
 def cpu_per_call(count: int) -> str:
     """Measure the CPU per call, each on an article that the server process has not read before."""
-    documents = {path: (len(raw), reader.parse(raw, path)) for path, raw in pages(WIKI)}
+    documents = {path: (len(raw), read_html(raw, path)) for path, raw in pages(WIKI)}
     readable = [path for path, (_, document) in documents.items() if len(document.sections) > 2]
     small = [path for path in readable if documents[path][0] < 10_000]
     random.Random(3).shuffle(small)
@@ -137,7 +137,7 @@ def count_resolved_links(max_pages: int) -> str:
         for number, (path, raw) in enumerate(pages(file)):
             if number >= max_pages:
                 break
-            targets = {link.target for link in reader.parse(raw, path).links if link.kind == "internal"}
+            targets = {link.target for link in read_html(raw, path).links if link.kind == "internal"}
             entries = sum(links.resolve(archive, target) is not None for target in targets)
             resolved += entries
             missing += len(targets) - entries

@@ -41,7 +41,13 @@ def write_zim(
     index: bool = True,
 ) -> Path:
     """Write an archive with libzim; the path of a page ends its MIME type if it has an extension."""
-    types = {".png": "image/png", ".css": "text/css", ".txt": "text/plain"}
+    types = {
+        ".css": "text/css",
+        ".json": "application/json",
+        ".png": "image/png",
+        ".txt": "text/plain",
+        ".xhtml": "application/xhtml+xml",
+    }
     creator = Creator(path).config_indexing(index, "eng").config_nbworkers(1)
     with creator:
         if pages:

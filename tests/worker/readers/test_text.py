@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.worker.readers import text
+from openzim_mcp.worker.readers.text import placeholder, read_json, read_text, to_utf8
 
 
-def test_text_is_shown_as_it_is() -> None:
+def test_plain_text_is_kept_as_it_is() -> None:
     raw = b"# A title\r\n\r\n  indented\n\nlast\x07\n[content_offset=1 continues]"
 
-    assert text.parse(raw, "text/plain", "x").body == "# A title\n\n  indented\n\nlast\n\\[content_offset=1 continues]"
+    assert read_text(raw).body == "# A title\n\n  indented\n\nlast\n\\[content_offset=1 continues]"
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ def test_text_is_shown_as_it_is() -> None:
         (b"{broken ```", "```json\n{broken '''\n```"),
     ],
 )
-def test_json_is_made_readable(raw: bytes, body: str) -> None:
-    assert text.parse(raw, "application/json", "x").body == body
+def test_json_is_indented(raw: bytes, body: str) -> None:
+    assert read_json(raw).body == body
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,15 @@ def test_json_is_made_readable(raw: bytes, body: str) -> None:
         ("application/octet-stream", "a binary file"),
     ],
 )
-def test_what_cannot_be_read_gets_a_card(mime_type: str, words: str) -> None:
-    body = text.card(mime_type, 123).body
+def test_placeholder_says_what_an_entry_is(mime_type: str, words: str) -> None:
+    body = placeholder(mime_type, 123).body
 
     assert body == f"This entry is {words} ({mime_type}, 123 bytes). zim_get with binary=true fetches it."
-    assert not text.is_text(mime_type)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["Größe".encode(), "\ufeffGröße".encode(), "Größe".encode("utf-16"), "Größe".encode("cp1252")],
+)
+def test_other_encodings_become_utf8(raw: bytes) -> None:
+    assert to_utf8(raw).decode() == "Größe"

@@ -1,13 +1,17 @@
-"""What is not HTML: text as it is, JSON made readable, a card for everything else."""
+"""The readers of plain text and JSON, and the placeholder for types that have no reader."""
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 
 from openzim_mcp.text import strip_invisible
-from openzim_mcp.worker.document import Block, Document, without_sections
+from openzim_mcp.worker.document import Block, Document
 
-_TEXT = ("text/", "application/xml", "application/javascript", "application/x-javascript", "application/rtf")
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
+_CHARSET_SEARCH_BYTES = 4096
+_FALLBACK_ENCODING = "cp1252"
 _KINDS = {
     "application/pdf": "a PDF document",
     "application/epub+zip": "an e-book (EPUB)",
@@ -18,34 +22,72 @@ _KINDS = {
 }
 
 
-def is_text(mime_type: str) -> bool:
-    """Return whether content of a type can be read as text."""
-    return mime_type.startswith(_TEXT) or "json" in mime_type
+def read_text(raw: bytes, _path: str = "") -> Document:
+    """Return plain text as it is, in paragraphs."""
+    return _document(raw.decode(errors="replace"))
 
 
-def parse(raw: bytes, mime_type: str, title: str) -> Document:
-    """Return a document of something that is not HTML but text."""
-    text = raw.decode(errors="replace")
-    if "json" in mime_type:
-        text = f"```json\n{_readable(text)}\n```"
-    blocks = tuple(Block("lines", part, 0) for part in _visible(text).split("\n\n") if part.strip("\n"))
-    return without_sections(blocks, title)
+def read_json(raw: bytes, _path: str = "") -> Document:
+    """Return JSON as an indented code block."""
+    return _document(f"```json\n{_indent_json(raw.decode(errors='replace'))}\n```")
 
 
-def card(mime_type: str, size: int) -> Document:
-    """Return what to say of an entry that cannot be read as text."""
-    what = next((words for start, words in _KINDS.items() if mime_type.startswith(start)), "a binary file")
-    text = f"This entry is {what} ({mime_type}, {size} bytes). zim_get with binary=true fetches it."
-    return without_sections((Block("paragraph", text, 0),))
+def placeholder(mime_type: str, size: int) -> Document:
+    """Return a sentence about an entry that cannot be read as text."""
+    kind = next((words for start, words in _KINDS.items() if mime_type.startswith(start)), "a binary file")
+    text = f"This entry is {kind} ({mime_type}, {size} bytes). zim_get with binary=true fetches it."
+    return Document.without_sections((Block("paragraph", text, 0),))
 
 
-def _visible(text: str) -> str:
+def to_utf8(raw: bytes) -> bytes:
+    """Return text in UTF-8, by its byte order mark or the charset that it declares, else as Windows-1252."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return raw.decode("utf-16", "replace").encode()
+    if raw.startswith(codecs.BOM_UTF8):
+        return raw.removeprefix(codecs.BOM_UTF8)
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode(_declared_encoding(raw), "replace").encode()
+    return raw
+
+
+def _declared_encoding(raw: bytes) -> str:
+    charset = _CHARSET.search(raw[:_CHARSET_SEARCH_BYTES])
+    try:
+        encoding = codecs.lookup(charset[1].decode()).name if charset else _FALLBACK_ENCODING
+    except LookupError:
+        return _FALLBACK_ENCODING
+    # It is not UTF-8, whatever it declares.
+    return _FALLBACK_ENCODING if encoding == "utf-8" else encoding
+
+
+def _document(text: str) -> Document:
     lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    return "\n".join("\\" + line if line.startswith("[content_offset=") else strip_invisible(line) for line in lines)
+    visible = "\n".join(map(_escape_line, lines))
+    return Document.without_sections(
+        tuple(Block("lines", part, 0) for part in visible.split("\n\n") if part.strip("\n"))
+    )
 
 
-def _readable(text: str) -> str:
+def _escape_line(line: str) -> str:
+    return f"\\{line}" if line.startswith("[content_offset=") else strip_invisible(line)
+
+
+def _indent_json(text: str) -> str:
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False).replace("```", "'''")
     except (ValueError, RecursionError):
         return text.replace("```", "'''")
+
+
+# Former names, until their callers are changed.
+card = placeholder
+
+
+def is_text(mime_type: str) -> bool:  # noqa: D103
+    return "json" in mime_type or mime_type.startswith(("text/", "application/xml", "application/javascript"))
+
+
+def parse(raw: bytes, mime_type: str, _title: str) -> Document:  # noqa: D103
+    return read_json(raw) if "json" in mime_type else read_text(raw)

@@ -14,8 +14,7 @@ from openzim_mcp.worker.search.titles import bare
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.worker.document import Document
-    from openzim_mcp.worker.passages import Passage
+    from openzim_mcp.worker.document import Document, Passage
     from openzim_mcp.worker.search.query import Wanted
 
 _READ_CLOSELY = 80
@@ -148,14 +147,14 @@ class _Scorer:
         probes = [term.probe for term in wanted.terms]
         self._probes = set(filter(None, probes))
         self._reach = 4 if all(map(is_unspaced_script, self._probes)) else 1
-        held = [[probe in row.passage.folded for probe in probes] for row in rows]
+        held = [[probe in row.passage.normalized for probe in probes] for row in rows]
         counts = [sum(column) for column in zip(*held, strict=True)]
         self._local = {
             term.stem: math.log(1 + (len(rows) - count + 0.5) / (count + 0.5))
             for term, count in zip(wanted.terms, counts, strict=True)
         }
         self._local_total = sum(self._local.values()) or 1.0
-        self._average = sum(len(row.passage.folded) for row in rows) / len(rows) or 1.0
+        self._average = sum(len(row.passage.normalized) for row in rows) / len(rows) or 1.0
         self.promise = [self._promise(row, has) for row, has in zip(rows, held, strict=True)]
 
     def _promise(self, row: _Row, held: list[bool]) -> float:
@@ -189,9 +188,9 @@ class _Scorer:
 
     def features(self, row: _Row) -> Features:
         """Return what a passage has, word by word."""
-        places = self._places(row.passage.folded)
+        places = self._places(row.passage.normalized)
         counts = Counter(stem for _, stem in places)
-        relative = len(row.passage.folded) / self._average
+        relative = len(row.passage.normalized) / self._average
         local = sum(self._local[stem] * count * 2.2 / (count + 0.6 + 0.6 * relative) for stem, count in counts.items())
         title = self._title(row.page)
         topic = counts.keys() | title
@@ -199,10 +198,10 @@ class _Scorer:
             local=local / self._local_total,
             topic=sum(self._weights[stem] for stem in topic) / self._total,
             window=self._window(places, title) / self._total,
-            phrases=sum(phrase in row.passage.folded for phrase in self._phrases) / (len(self._phrases) or 1),
-            akin=self._related(row.passage.folded, topic) / self._total,
+            phrases=sum(phrase in row.passage.normalized for phrase in self._phrases) / (len(self._phrases) or 1),
+            akin=self._related(row.passage.normalized, topic) / self._total,
             heading=self._heading(row.page.document.sections[row.passage.section].title) / self._total,
-            fact=max((self._fact(name) for name in row.passage.names), default=0.0) / self._total,
+            fact=max((self._fact(name) for name in row.passage.fact_names), default=0.0) / self._total,
             title=self._title_shares[row.page.path] / self._total,
             lead=row.passage.section == 0,
             article=row.page.prior,

@@ -1,4 +1,4 @@
-"""What real pages set as traps, each as the smallest page that has it."""
+"""Difficulties of real pages, each in the smallest page that has it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from libzim.reader import Archive
 
 from openzim_mcp.worker.document import Document, Link
-from openzim_mcp.worker.readers.html.reader import parse
+from openzim_mcp.worker.readers.html.reader import read_html
 
 FORMULA = (
     '<span class="mwe-math-element"><span class="mwe-math-mathml-inline" style="display: none;"><math alttext="x">'
@@ -20,18 +20,18 @@ FORMULA = (
 )
 
 
-def read(body: str, path: str = "Page") -> Document:
-    return parse(f"<html lang='en'><head><title>T</title></head><body>{body}</body></html>".encode(), path)
+def read_body(body: str, path: str = "Page") -> Document:
+    return read_html(f"<html lang='en'><head><title>T</title></head><body>{body}</body></html>".encode(), path)
 
 
-def texts(body: str) -> list[str]:
-    return [block.text for block in read(body).blocks]
+def block_texts(body: str) -> list[str]:
+    return [block.text for block in read_body(body).blocks]
 
 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        # 1. hidden is not always hidden
+        # hidden is not always hidden
         ("<p>Seen <span style='display:none'>IGNORE</span>words.</p>", ["Seen words."]),
         ("<div hidden>IGNORE</div><p>Seen.</p>", ["Seen."]),
         ("<p><span style='font-size:0px'>A</span><span style='opacity:0'>B</span>Seen.</p>", ["Seen."]),
@@ -40,23 +40,23 @@ def texts(body: str) -> list[str]:
         (f"<p>Energy is {FORMULA} here.</p>", ["Energy is $E=mc^{2}$ here."]),
         ("<p>It is <img class='tex' alt='E=mc^2' src='m.png'> here.</p>", ["It is $E=mc^2$ here."]),
         ("<p>MathJax: <script type='math/tex'>a_1</script></p>", ["MathJax: $a_1$"]),
-        # 2. citation marks have four shapes, and 10^6 is not 106
+        # citation marks have four shapes, and 10^6 is not 106
         ("<p>Big.<sup class='reference'><a href='#n'>[7]</a></sup> Yes.</p>", ["Big. Yes."]),
         ("<p>Big.<sup class='mw-ref'><a href='#n'>[7]</a></sup> Yes.</p>", ["Big. Yes."]),
         ("<p>Big.<span class='mw-ref'>[7]</span> Yes.</p>", ["Big. Yes."]),
         ("<p>Big.<sup id='cite_ref-x_2-0'>[7]</sup> Yes.</p>", ["Big. Yes."]),
         ("<p>10<sup>6</sup> and H<sub>2</sub>O and x<sup>2k</sup></p>", ["10⁶ and H₂O and x^2k"]),
-        # 3. styles leak from cells
+        # styles leak from cells
         (
             "<table class='w'><tr><th>A</th><th>B</th></tr><tr><td><style>.x{}</style>one</td><td>two</td></tr></table>",
             ["| A | B |\n| --- | --- |\n| one | two |"],
         ),
-        # 7. tables of contents that are only lists
+        # tables of contents that are only lists
         (
             "<ul><li><a href='#a'>The first chapter</a></li><li><a href='#b'>The second chapter</a></li></ul><p>Text.</p>",
             ["Text."],
         ),
-        # 8. layout tables hold chapters; rowspan values are repeated
+        # layout tables hold chapters; rowspan values are repeated
         ("<table><tr><td><h2>One</h2><p>Text.</p></td><td>Side.</td></tr></table>", ["## One", "Text.", "Side."]),
         (
             "<table class='w'><tr><th>Y</th><th>N</th></tr><tr><td rowspan=2>1999</td><td>a</td></tr><tr><td>b</td></tr></table>",
@@ -71,10 +71,10 @@ def texts(body: str) -> list[str]:
             "<table><tr><td>1</td><td>2</td></tr><tr><td>3</td><td>4</td></tr></table></td></tr></table>",
             ["**Cap**\n\n| K | V |\n| --- | --- |\n| o | 1 2; 3 4 |"],
         ),
-        # 10. noscript is noise unless there is nothing else
+        # noscript is noise unless there is nothing else
         ("<noscript><p>Enable JavaScript</p></noscript><p>Text.</p>", ["Text."]),
         ("<noscript><p>All there is.</p></noscript>", ["All there is."]),
-        # 11. invisible characters, and text that would be structure
+        # invisible characters, and text that would be structure
         ("<p>Vis\u200b\u2060ible\U000e0049 \u202eevil\u202c &#x200b;x</p>", ["Visible evil x"]),
         ("<p># not a heading</p><p>&gt; not a quote</p><p>```</p>", ["\\# not a heading", "\\> not a quote", "\\```"]),
         (
@@ -83,7 +83,7 @@ def texts(body: str) -> list[str]:
         ),
         ("<p>one<br># two</p>", ["one\n\\# two"]),
         ("<p>Text<img src='https://tracker.example/x.png' alt='spy'> here.</p>", ["Text here."]),
-        # furniture
+        # boilerplate
         ("<div class='navbox'><a href='x'>Nav</a></div><p>Text.</p>", ["Text."]),
         ("<script>alert(1)</script><style>p{}</style><svg><text>S</text></svg><p>Text.</p>", ["Text."]),
         ("<h2>History<span class='mw-editsection'>[edit]</span></h2><p>Long ago.</p>", ["## History", "Long ago."]),
@@ -118,13 +118,13 @@ def texts(body: str) -> list[str]:
         ),
     ],
 )
-def test_a_page_becomes_clean_blocks(body: str, expected: list[str]) -> None:
-    assert texts(body) == expected
+def test_page_becomes_clean_blocks(body: str, expected: list[str]) -> None:
+    assert block_texts(body) == expected
 
 
-def test_the_infobox_becomes_key_facts() -> None:
-    """4. A header row followed by one wide cell is a pair, and so is td + td."""
-    document = read(
+def test_infobox_becomes_key_facts() -> None:
+    """A header row followed by one wide cell is a pair, and so is td + td."""
+    document = read_body(
         "<table class='infobox vcard'><tr><th colspan=2>Ray Charles</th></tr>"
         "<tr><td colspan=2 class='infobox-image'><img src='a.jpg'></td></tr>"
         "<tr><th>Born</th><td>Robinson<br><span style='display:none'>(1930-09-23)</span>Albany</td></tr>"
@@ -136,8 +136,8 @@ def test_the_infobox_becomes_key_facts() -> None:
     assert document.blocks[0].text == "- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
 
 
-def test_key_facts_of_a_group_carry_its_name() -> None:
-    document = read(
+def test_fact_names_include_their_group() -> None:
+    document = read_body(
         "<table class='infobox'><tr><td colspan=2><b>Population</b></td></tr><tr><td>- Total</td><td>17</td></tr>"
         "<tr><td>• Density</td><td>2</td></tr><tr><td colspan=2><b>Website:</b> x.org</td></tr></table>"
     )
@@ -159,15 +159,14 @@ def test_key_facts_of_a_group_carry_its_name() -> None:
         "<h2>Early life</h2>",
     ],
 )
-def test_a_heading_has_its_id_wherever_it_stands(heading: str) -> None:
-    """5."""
-    section = read(f"<p>Lead.</p>{heading}<p>Text.</p>").sections[1]
+def test_heading_id_is_found_around_the_heading(heading: str) -> None:
+    section = read_body(f"<p>Lead.</p>{heading}<p>Text.</p>").sections[1]
 
     assert (section.id, section.title, section.level) == ("Early_life", "Early life", 2)
 
 
-def test_sections_are_nested_and_know_their_blocks() -> None:
-    document = read("<p>Lead.</p><h2>A</h2><p>a</p><h3>B</h3><p>b</p><h2>C</h2><p>c</p><h2>C</h2>")
+def test_sections_are_nested_and_have_blocks() -> None:
+    document = read_body("<p>Lead.</p><h2>A</h2><p>a</p><h3>B</h3><p>b</p><h2>C</h2><p>c</p><h2>C</h2>")
 
     shape = [(s.id, s.level, s.parent, s.start, s.stop, s.end) for s in document.sections]
 
@@ -181,23 +180,24 @@ def test_sections_are_nested_and_know_their_blocks() -> None:
     assert [block.text for block in document.lead] == ["Lead."]
 
 
-def test_sections_keep_their_blocks_when_an_empty_one_is_pruned() -> None:
-    document = read("<p>Lead.</p><h2>Notes</h2><div class='reflist'>x</div><h2>Later</h2><p><a href='x'>Text</a>.</p>")
+def test_sections_keep_their_blocks_after_pruning() -> None:
+    document = read_body(
+        "<p>Lead.</p><h2>Notes</h2><div class='reflist'>x</div><h2>Later</h2><p><a href='x'>Text</a>.</p>"
+    )
 
     assert [(s.title, s.start, s.stop) for s in document.sections] == [("", 0, 1), ("Later", 1, 3)]
     assert document.blocks[2].section == document.links[0].section == 1
 
 
-def test_the_first_heading_is_the_title_of_the_page() -> None:
-    document = read("<h1>Ravenport</h1><p>A town.</p><h2>Port</h2>")
+def test_first_heading_is_the_page_title() -> None:
+    document = read_body("<h1>Ravenport</h1><p>A town.</p><h2>Port</h2>")
 
     assert document.title == "Ravenport"
     assert document.body == "A town.\n\n## Port"
 
 
-def test_the_short_description_is_kept_aside() -> None:
-    """3."""
-    document = read("<div class='shortdescription noprint' style='display:none'>Harbour town</div><p>Text.</p>")
+def test_short_description_is_not_in_the_body() -> None:
+    document = read_body("<div class='shortdescription noprint' style='display:none'>Harbour town</div><p>Text.</p>")
 
     assert (document.description, document.body) == ("Harbour town", "Text.")
 
@@ -220,23 +220,22 @@ def test_the_short_description_is_kept_aside() -> None:
         ("Page", "//e.org/a", Link("external", "https://e.org/a", "", "x", 0)),
     ],
 )
-def test_links_lead_to_paths_of_the_archive(path: str, href: str, link: Link) -> None:
-    """6."""
-    assert read(f"<p><a href='{href}'>x</a></p>", path).links == (link,)
+def test_links_are_resolved_to_paths(path: str, href: str, link: Link) -> None:
+    assert read_body(f"<p><a href='{href}'>x</a></p>", path).links == (link,)
 
 
-def test_a_base_is_where_links_start() -> None:
+def test_relative_links_start_at_the_base() -> None:
     raw = b"<head><base href='../other/'></head><p><a href='x'>x</a></p>"
 
-    assert parse(raw, "a/b/Page").links[0].target == "a/other/x"
+    assert read_html(raw, "a/b/Page").links[0].target == "a/other/x"
 
 
 @pytest.mark.parametrize(
     "href",
     ["file:///etc/passwd", "javascript:x()", "mailto:a@b", "data:text/plain,x", "tel:1", "", "vbscript:x", "blob:x"],
 )
-def test_links_that_lead_nowhere_are_only_text(href: str) -> None:
-    document = read(f"<p><a href='{href}'>x</a></p>")
+def test_links_with_ignored_schemes_are_only_text(href: str) -> None:
+    document = read_body(f"<p><a href='{href}'>x</a></p>")
 
     assert (document.links, document.body) == ((), "x")
 
@@ -249,17 +248,15 @@ def test_links_that_lead_nowhere_are_only_text(href: str) -> None:
         ("<article>Teaser 1</article><article>Teaser 2</article><p>The article.</p>", "Teaser 1"),
     ],
 )
-def test_landmarks_are_believed_only_when_the_text_is_in_them(body: str, text: str) -> None:
-    """7."""
-    document = read(body)
+def test_landmark_is_used_only_if_it_holds_the_text(body: str, text: str) -> None:
+    document = read_body(body)
 
     assert text in document.body
     assert "Aside" not in document.body
 
 
-def test_questions_and_answers_are_sections_the_accepted_one_first() -> None:
-    """9."""
-    document = read(
+def test_answers_are_sections_accepted_first_then_by_score() -> None:
+    document = read_body(
         "<h1>How?</h1><div id='question' class='question'><div class='js-vote-count'>20</div><p>Why?</p></div>"
         "<div id='answers'><h2>3 Answers</h2>"
         "<div id='answer-1' class='answer' data-score='2'><p>Two.</p></div>"
@@ -286,48 +283,47 @@ def test_questions_and_answers_are_sections_the_accepted_one_first() -> None:
         b"<meta charset='nonsense'><p>Gr\xf6\xdfe</p>",
     ],
 )
-def test_other_encodings_are_read(raw: bytes) -> None:
-    """10."""
-    assert parse(raw, "x").body == "Größe"
+def test_other_encodings_are_decoded(raw: bytes) -> None:
+    assert read_html(raw, "x").body == "Größe"
 
 
-def test_what_was_left_out_is_counted() -> None:
-    document = read("<p>Seen.</p><div style='display:none'>" + "hidden " * 100 + "</div>")
+def test_hidden_characters_are_counted() -> None:
+    document = read_body("<p>Seen.</p><div style='display:none'>" + "hidden " * 100 + "</div>")
 
     assert document.dropped == {"hidden": 700}
 
 
 @pytest.mark.parametrize("tag", ["b", "font color=red", "a href=x"])
-def test_a_formatting_bomb_is_only_text(tag: str) -> None:
+def test_unclosed_formatting_is_read_as_text(tag: str) -> None:
     started = time.monotonic()
 
-    document = parse(b"<p>start " + f"<{tag}>".encode() * 20_000 + b"end", "x")
+    document = read_html(b"<p>start " + f"<{tag}>".encode() * 20_000 + b"end", "x")
 
     assert document.body == "start end"
     assert time.monotonic() - started < 5
 
 
-def test_a_page_that_nests_for_ever_is_only_text() -> None:
-    document = parse(b"<div>" * 20_000 + b"deep" + b"</div>" * 20_000, "x")
+def test_too_deep_page_is_read_as_text() -> None:
+    document = read_html(b"<div>" * 20_000 + b"deep" + b"</div>" * 20_000, "x")
 
     assert [block.text for block in document.blocks] == ["deep"]
     assert document.dropped["markup"]
 
 
-def test_many_line_breaks_are_no_bomb() -> None:
-    assert read("<p>" + "line<br>" * 9000 + "</p>").body.count("\n") == 8999
+def test_thousands_of_line_breaks_are_kept() -> None:
+    assert read_body("<p>" + "line<br>" * 9000 + "</p>").body.count("\n") == 8999
 
 
-def test_deep_nesting_is_survived() -> None:
-    assert "deep" in read("<div>" * 5000 + "deep").body
+def test_deep_nesting_keeps_the_text() -> None:
+    assert "deep" in read_body("<div>" * 5000 + "deep").body
 
 
-def test_an_empty_page_is_an_empty_document() -> None:
+def test_empty_page_is_an_empty_document() -> None:
     for raw in (b"", b"<html></html>", b"\x00\x01", b"<body></body>"):
-        assert parse(raw, "x").body == ""
+        assert read_html(raw, "x").body == ""
 
 
-def test_every_page_of_every_archive_is_read(zims: Path) -> None:
+def test_pages_of_all_archives_are_read(zims: Path) -> None:
     pages = 0
     for file in [*(zims / "real").glob("*.zim"), *(zims / "built").glob("*.zim")]:
         archive = Archive(file)
@@ -336,7 +332,7 @@ def test_every_page_of_every_archive_is_read(zims: Path) -> None:
             entry = archive._get_entry_by_id(number)
             if entry.is_redirect or not entry.get_item().mimetype.lower().startswith("text/html"):
                 continue
-            document = parse(bytes(entry.get_item().content), entry.path)
+            document = read_html(bytes(entry.get_item().content), entry.path)
             pages += 1
 
             assert document.sections[0].level == 0

@@ -1,1 +1,1 @@
-"""The HTML reader."""
+"""The reader of HTML pages."""

@@ -1,4 +1,4 @@
-"""What stands on lines of its own: headings, lists, code, quotes, definitions, figures, questions and answers."""
+"""Handlers of elements that make blocks: headings, lists, code, quotes, definitions, figures, questions and answers."""
 
 from __future__ import annotations
 
@@ -6,133 +6,131 @@ import re
 from typing import TYPE_CHECKING
 
 from openzim_mcp.text import strip_invisible
-from openzim_mcp.worker.readers.html.boilerplate import is_numbered
+from openzim_mcp.worker.readers.html.boilerplate import is_generated_id
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from openzim_mcp.worker.document import Block
-    from openzim_mcp.worker.readers.html.reader import Attributes, Handler, Walker
+    from openzim_mcp.worker.readers.html.walker import Attributes, Handler, Walker
 
-_BLOCKS = (
+_CONTAINERS = (
     "p div section article main header aside address center details summary form fieldset figcaption dt dd li "
     "thead tbody tfoot tr td th caption hr body html legend hgroup search"
 ).split()
-_LANGUAGE = re.compile(
+_CODE_LANGUAGE = re.compile(
     r"(?:^|\s)(?:language-|lang-|highlight-source-|mw-highlight-lang-|highlight-|brush:\s*)([\w+#.-]+)"
 )
-_NO_LANGUAGE = frozenset({"default", "notranslate", "none", "text", "plain", "highlight", "source", "content"})
-_ITEM = re.compile(r"^ *(?:- |\d+\. )", re.MULTILINE)
-_ORNAMENT = " ¶#§🔗\n"
+_NOT_LANGUAGES = frozenset({"default", "notranslate", "none", "text", "plain", "highlight", "source", "content"})
+_PERMALINK_MARKS = " ¶#§🔗\n"
+_MAX_ANCHOR_PARENTS = 3
 
 
-def one_line(block: Block) -> str:
-    """Return a block as part of a line."""
-    text = block.text
-    if block.kind == "list":
-        text = _ITEM.sub("", text)
-    elif block.kind == "code":
-        text = f"`{' '.join(text.strip('`').split())}`"
-    return text.replace("\n", "; ") if "\n" in text else text
-
-
-def container(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+def walk_container(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Walk an element that only starts and ends lines."""
     walker.flush()
     walker.walk(node)
     walker.flush("hatnote" if attributes and attributes.get("role") == "note" else "paragraph")
 
 
-def heading(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Open a section, or be a bold line where sections cannot be: in a cell or an item."""
-    before = walker.anchor
+def add_heading(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Open a section, or add a bold line where sections cannot be: in a cell or an item."""
+    anchor_before = walker.last_anchor
     walker.flush()
     level = int(str(node.tag)[1])
-    name = _anchor(walker, node, attributes, before)
-    title = walker.line(node).replace("**", "").replace("`", "").strip(_ORNAMENT)
+    anchor = _heading_anchor(walker, node, attributes, anchor_before)
+    title = walker.walk_into_line(node).replace("**", "").replace("`", "").strip(_PERMALINK_MARKS)
     if not title:
         return
-    if walker.nested:
-        walker.emit("paragraph", f"**{title}**")
-    elif level == 1 and not walker.out and not walker.outline.title:
+    if walker.is_nested:
+        walker.add_block("paragraph", f"**{title}**")
+    elif level == 1 and not walker.blocks and not walker.outline.title:
         walker.outline.title = title
     else:
-        walker.open_section(title, level, name)
+        walker.open_section(title, level, anchor)
 
 
-def _anchor(walker: Walker, node: LexborNode, attributes: Attributes, before: str) -> str:
+def _heading_anchor(walker: Walker, node: LexborNode, attributes: Attributes, anchor_before: str) -> str:
     """Return the id of a heading: its own, one inside it, the last one before it, or one around it."""
-    own = [attributes.get("id"), *(inner.id or inner.attributes.get("name") for inner in node.css("[id], a[name]"))]
-    around: list[str | None] = []
+    inner = (element.id or element.attributes.get("name") for element in node.css("[id], a[name]"))
+    outer: list[str | None] = []
     parent = node.parent
-    while parent is not None and len(around) < 3:  # noqa: PLR2004
-        around.append(parent.id)
+    while parent is not None and len(outer) < _MAX_ANCHOR_PARENTS:
+        outer.append(parent.id)
         parent = parent.parent
-    for name in [*own, before, *around]:
-        if name and not is_numbered(name) and not walker.outline.knows(name):
+    for name in [attributes.get("id"), *inner, anchor_before, *outer]:
+        if name and not is_generated_id(name) and not walker.outline.has_id(name):
             return name
     return ""
 
 
-def listing(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Make a whole list one block; its lines are its items."""
+def add_list(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Add a list as one block; its lines are its items."""
     walker.flush()
-    ordered = node.tag == "ol"
+    is_ordered = node.tag == "ol"
     start = attributes.get("start") if attributes else None
     number = int(start) if start and start.lstrip("-").isdigit() else 1
     lines: list[str] = []
     child = node.first_child
     while child is not None:
         if child.tag in {"ul", "ol", "menu"}:
-            out, walker.out = walker.out, []
-            listing(walker, child, child.attributes)
-            found, walker.out = walker.out, out
-            lines += [f"  {block.text.replace(chr(10), chr(10) + '  ')}" for block in found]
-        elif child.tag and child.tag[0] != "-" and not walker.skips(child, child.attributes):
-            item = walker.captured(child)
+            lines += [_indent("  ", block.text) for block in _sublist(walker, child)]
+        elif child.tag and child.tag[0] != "-" and not walker.is_skipped(child, child.attributes):
+            item = walker.walk_into_blocks(child)
             if item:
-                mark = f"{number}. " if ordered else "- "
+                lines.append(_list_item(f"{number}. " if is_ordered else "- ", item))
                 number += 1
-                lines.append(_item(mark, item))
         child = child.next
-    walker.emit("list", "\n".join(lines))
+    walker.add_block("list", "\n".join(lines))
 
 
-def _item(mark: str, blocks: list[Block]) -> str:
-    pad = "\n" + " " * len(mark)
-    return mark + pad.join(block.text.replace("\n", pad) for block in blocks)
+def _sublist(walker: Walker, node: LexborNode) -> list[Block]:
+    """Return a list that is a child of a list, without an item around it."""
+    blocks, walker.blocks = walker.blocks, []
+    add_list(walker, node, node.attributes)
+    inner, walker.blocks = walker.blocks, blocks
+    return inner
 
 
-def definitions(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
-    """Write terms bold, or as code where they are signatures, and what they mean below them."""
+def _list_item(marker: str, blocks: list[Block]) -> str:
+    text = "\n".join(block.text for block in blocks)
+    return marker + _indent(" " * len(marker), text)[len(marker) :]
+
+
+def _indent(margin: str, text: str) -> str:
+    return margin + text.replace("\n", f"\n{margin}")
+
+
+def add_definitions(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+    """Add terms in bold, or as code where they are signatures, and what they mean below them."""
     walker.flush()
     for child in node.iter():
         if child.tag == "div":
-            definitions(walker, child, child.attributes)
-        elif child.tag == "dt" and not walker.skips(child, child.attributes):
-            _term(walker, child)
-        elif child.tag == "dd" and not walker.skips(child, child.attributes):
-            for block in walker.captured(child):
+            add_definitions(walker, child, child.attributes)
+        elif child.tag == "dt" and not walker.is_skipped(child, child.attributes):
+            _add_term(walker, child)
+        elif child.tag == "dd" and not walker.is_skipped(child, child.attributes):
+            for block in walker.walk_into_blocks(child):
                 text = f": {block.text}" if block.kind == "paragraph" else block.text
-                walker.out.append(block._replace(text=text, section=walker.outline.current))
+                walker.blocks.append(block._replace(text=text, section=walker.outline.current))
 
 
-def _term(walker: Walker, node: LexborNode) -> None:
+def _add_term(walker: Walker, node: LexborNode) -> None:
     attributes = node.attributes
     if "sig" in (attributes.get("class") or ""):
-        for ornament in node.css(".headerlink, .viewcode-link"):
-            ornament.decompose()
-        text = strip_invisible(" ".join(node.text().split())).strip(_ORNAMENT).removesuffix("[source]").strip()
+        for permalink in node.css(".headerlink, .viewcode-link"):
+            permalink.decompose()
+        text = strip_invisible(" ".join(node.text().split())).strip(_PERMALINK_MARKS).removesuffix("[source]").strip()
         term = f"`{text.replace('`', '')}`"
     else:
-        text = walker.line(node).replace("**", "").strip(_ORNAMENT)
+        text = walker.walk_into_line(node).replace("**", "").strip(_PERMALINK_MARKS)
         term = f"**{text}**"
     if text:
-        walker.emit("definition", term, attributes.get("id") or "")
+        walker.add_block("definition", term, attributes.get("id") or "")
 
 
-def preformatted(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
-    """Keep code as it is, in a fence with its language."""
+def add_preformatted(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+    """Add code as it is, in a fence with its language."""
     walker.flush()
     pieces = []
     for inner in node.traverse(include_text=True):
@@ -146,47 +144,45 @@ def preformatted(walker: Walker, node: LexborNode, _attributes: Attributes) -> N
     while fence in text:
         fence += "`"
     if text:
-        walker.emit("code", f"{fence}{_language(node)}\n{text}\n{fence}")
+        walker.add_block("code", f"{fence}{_code_language(node)}\n{text}\n{fence}")
 
 
-def _language(node: LexborNode) -> str:
-    inner = node.css_first("code")
-    candidates = [node, node.parent, node.parent.parent if node.parent is not None else None, inner]
-    for candidate in candidates:
-        if candidate is None:
+def _code_language(node: LexborNode) -> str:
+    grandparent = node.parent.parent if node.parent is not None else None
+    for element in (node, node.parent, grandparent, node.css_first("code")):
+        if element is None:
             continue
-        attributes = candidate.attributes
-        found = _LANGUAGE.search(attributes.get("class") or "")
-        name = attributes.get("data-language") or (found[1] if found else "")
-        if name and name not in _NO_LANGUAGE and name.isascii():
+        attributes = element.attributes
+        match = _CODE_LANGUAGE.search(attributes.get("class") or "")
+        name = attributes.get("data-language") or (match[1] if match else "")
+        if name and name not in _NOT_LANGUAGES and name.isascii():
             return name
     return ""
 
 
-def quote(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
-    """Mark every line of a quotation."""
+def add_quote(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+    """Add a quotation, every line of it marked."""
     walker.flush()
-    found = walker.captured(node)
-    walker.emit("quote", "\n>\n".join("> " + block.text.replace("\n", "\n> ") for block in found))
+    walker.add_block("quote", "\n>\n".join(_indent("> ", block.text) for block in walker.walk_into_blocks(node)))
 
 
-def figure(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
-    """Keep the caption of a picture."""
+def add_figure(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+    """Add the caption of an image."""
     walker.flush()
-    caption = " ".join(one_line(block) for block in walker.captured(node) if block.kind != "table")
+    caption = " ".join(block.as_line() for block in walker.walk_into_blocks(node) if block.kind != "table")
     if caption:
-        walker.emit("figure", f"[Image: {caption}]")
+        walker.add_block("figure", f"[Image: {caption}]")
 
 
-def stack_exchange(walker: Walker, node: LexborNode, name: str, attributes: Attributes) -> bool:
-    """Make sections of a question and its answers: the accepted one first, then by score."""
+def add_post(walker: Walker, node: LexborNode, name: str, attributes: Attributes) -> bool:
+    """Add sections for a question or its answers (Stack Exchange): the accepted answer first, then by score."""
     classes = (attributes.get("class") or "").split()
     if name == "answers":
         answers = node.css("div[id^=answer-]")
         if not answers:
             return False
-        for answer in sorted(answers, key=_rank):
-            stack_exchange(walker, answer, answer.id or "", answer.attributes)
+        for answer in sorted(answers, key=_answer_order):
+            add_post(walker, answer, answer.id or "", answer.attributes)
         return True
     if not {"question", "answer"} & set(classes):
         return False
@@ -197,14 +193,14 @@ def stack_exchange(walker: Walker, node: LexborNode, name: str, attributes: Attr
     return True
 
 
-def _score(node: LexborNode) -> int:
+def _post_score(node: LexborNode) -> int:
     votes = node.css_first(".js-vote-count, .vote-count-post")
     text = node.attributes.get("data-score") or (votes.text().strip() if votes is not None else "")
     return int(text) if text and text.lstrip("-").isdigit() else 0
 
 
-def _rank(node: LexborNode) -> tuple[bool, int]:
-    return "accepted" not in (node.attributes.get("class") or ""), -_score(node)
+def _answer_order(node: LexborNode) -> tuple[bool, int]:
+    return "accepted" not in (node.attributes.get("class") or ""), -_post_score(node)
 
 
 def _post_title(node: LexborNode, classes: list[str]) -> str:
@@ -213,15 +209,15 @@ def _post_title(node: LexborNode, classes: list[str]) -> str:
     if author is not None:
         title += f" by {strip_invisible(' '.join(author.text().split()))}"
     accepted = ", accepted" if any(name.startswith("accepted") for name in classes) else ""
-    return f"{title} (score {_score(node)}{accepted})"
+    return f"{title} (score {_post_score(node)}{accepted})"
 
 
-HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(_BLOCKS, container),
-    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), heading),
-    **dict.fromkeys(("ul", "ol", "menu"), listing),
-    "dl": definitions,
-    "pre": preformatted,
-    "blockquote": quote,
-    "figure": figure,
+TAG_HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(_CONTAINERS, walk_container),
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), add_heading),
+    **dict.fromkeys(("ul", "ol", "menu"), add_list),
+    "dl": add_definitions,
+    "pre": add_preformatted,
+    "blockquote": add_quote,
+    "figure": add_figure,
 }

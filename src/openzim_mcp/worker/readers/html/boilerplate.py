@@ -1,4 +1,4 @@
-"""What on a page is not the article: by tag, class, id and style."""
+"""Boilerplate: which elements are not part of the article, by tag, class, id and style."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SKIPPED_CLASSES = frozenset(
     "notable-traits tooltip copy-path anchor-icon permalink hash-link viewcode-link search-form test-arrow hideme "
     "out-of-band since rightside collapse-toggle sub-logo-container mobile-topbar dynheader md-sidebar md-footer "
     "md-header breadcrumb breadcrumbs "
-    # hidden from the eye
+    # for screen readers only
     "sr-only visually-hidden visuallyhidden d-none screen-reader-text screen-reader-only hide-when-compact skip-link "
     "skiplink headermenu "
     # second copies of formulas
@@ -39,7 +39,7 @@ _REFERENCE_LISTS = frozenset(["reflist", "references", "mw-references-wrap", "re
 _HATNOTES = frozenset({"hatnote", "dablink", "rellink"})
 _FIGURES = frozenset({"thumb", "gallery", "gallerybox", "thumbinner"})
 _INFOBOXES = ("infobox", "sinottico", "taxobox", "infotaula")
-_HIDING = re.compile(
+_HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|%|\s*;|\s*$)"
     r"|(?<![\w-])opacity\s*:\s*0(?:\.0+)?\s*(?:;|$)|text-indent\s*:\s*-\d{3,}|(?:left|top)\s*:\s*-\d{4,}px"
     r"|clip\s*:\s*rect\(\s*[01]px",
@@ -47,8 +47,8 @@ _HIDING = re.compile(
 )
 
 
-class Trait:
-    """What the class attribute of an element makes of it: bits, plain numbers because every element is asked."""
+class ElementRole:
+    """What an element is by its class attribute: bits, as plain numbers because every element is checked."""
 
     SKIPPED = 1
     FORMULA = 2
@@ -60,36 +60,36 @@ class Trait:
     INFOBOX = 128
 
 
-def is_numbered(name: str) -> bool:
-    """Return whether an id is one of those that MediaWiki's parser gives to everything, such as mwAb."""
+def is_generated_id(name: str) -> bool:
+    """Return whether an id is one that MediaWiki's parser gives to every element, such as mwAb."""
     return name.startswith("mw") and len(name) <= 6  # noqa: PLR2004
 
 
 @lru_cache(maxsize=20_000)
-def traits(classes: str) -> int:
-    """Return what a class attribute says; pages repeat the same few strings."""
+def element_roles(classes: str) -> int:
+    """Return the roles of a class attribute; cached, as pages repeat the same few strings."""
     names = frozenset(classes.split())
-    found = 0
+    roles = 0
     if names & _SKIPPED_CLASSES:
-        found |= Trait.SKIPPED
+        roles |= ElementRole.SKIPPED
     if "mwe-math" in classes or "katex" in names:
-        found |= Trait.FORMULA
+        roles |= ElementRole.FORMULA
     if names & {"reference", "mw-ref"} and "reference-text" not in names:
-        found |= Trait.CITATION
+        roles |= ElementRole.CITATION
     if names & _REFERENCE_LISTS:
-        found |= Trait.REFERENCES
+        roles |= ElementRole.REFERENCES
     if "shortdescription" in names:
-        found |= Trait.DESCRIPTION
+        roles |= ElementRole.DESCRIPTION
     if names & _HATNOTES:
-        found |= Trait.HATNOTE
+        roles |= ElementRole.HATNOTE
     if names & _FIGURES:
-        found |= Trait.FIGURE
+        roles |= ElementRole.FIGURE
     if any(name in classes for name in _INFOBOXES):
-        found |= Trait.INFOBOX
-    return found
+        roles |= ElementRole.INFOBOX
+    return roles
 
 
 @lru_cache(maxsize=20_000)
-def hides(style: str) -> bool:
+def is_hiding_style(style: str) -> bool:
     """Return whether a style attribute makes its element invisible."""
-    return _HIDING.search(style) is not None
+    return _HIDING_STYLE.search(style) is not None

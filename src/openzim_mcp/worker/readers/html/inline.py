@@ -1,4 +1,4 @@
-"""What stands inside a line: links, emphasis, code, formulas, indices."""
+"""Handlers of elements inside a line: links, emphasis, code, formulas, superscripts and subscripts, images."""
 
 from __future__ import annotations
 
@@ -6,100 +6,110 @@ import re
 from typing import TYPE_CHECKING
 
 from openzim_mcp.text import strip_invisible, visible_line
-from openzim_mcp.worker.readers.html.blocks import preformatted
+from openzim_mcp.worker.readers.html.blocks import add_preformatted
+from openzim_mcp.worker.readers.html.walker import LINE_BREAK
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.worker.readers.html.reader import Attributes, Handler, Walker
+    from openzim_mcp.worker.readers.html.walker import Attributes, Handler, Walker
 
-_RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")  # noqa: RUF001
-_LOWERED = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")  # noqa: RUF001
-_STYLE = re.compile(r"^\{\\(?:displaystyle|textstyle)\s*(.*?)\s*\}$", re.DOTALL)
-LINE_BREAK = "\x04"
-"""A line break inside a block being made; the bytes of a page never hold it."""
+_SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")  # noqa: RUF001
+_SUBSCRIPTS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")  # noqa: RUF001
+_TEX_STYLE = re.compile(r"^\{\\(?:displaystyle|textstyle)\s*(.*?)\s*\}$", re.DOTALL)
 _PERMALINKS = frozenset({"¶", "#", "§", "🔗"})
 
 
-def anchor(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Keep the text of a link in the line, and the link itself beside the text."""
+def walk_link(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Keep the text of a link in the line, and the link itself in the list of links."""
     href = attributes.get("href")
     if href is None:
-        walker.anchor = attributes.get("name") or walker.anchor
+        walker.last_anchor = attributes.get("name") or walker.last_anchor
         walker.walk(node)
         return
-    found = walker.resolve(href)
-    if found is None or walker.in_link:
+    link = walker.resolve_link(href)
+    if link is None or walker.is_in_link:
         walker.walk(node)
         return
-    at, blocks = len(walker.buffer), len(walker.out)
-    walker.in_link = True
+    start, block_count = len(walker.buffer), len(walker.blocks)
+    walker.is_in_link = True
     walker.walk(node)
-    walker.in_link = False
-    text = " ".join("".join(walker.buffer[at:]).split()) if len(walker.out) == blocks else ""
-    kind, target, fragment = found
+    walker.is_in_link = False
+    text = " ".join("".join(walker.buffer[start:]).split()) if len(walker.blocks) == block_count else ""
+    kind, target, fragment = link
     if kind == "anchor":
         if text in _PERMALINKS:
-            del walker.buffer[at:]
-        walker.anchor_characters += len(text)
-    walker.link(kind, target, fragment, strip_invisible(text.replace(LINE_BREAK, " ")))
+            del walker.buffer[start:]
+        walker.same_page_link_chars += len(text)
+    walker.add_link(kind, target, fragment, strip_invisible(text.replace(LINE_BREAK, " ")))
 
 
-def _emphasis(mark: str) -> Handler:
-    def emphasis(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
-        """Put marks around the text, with its outer blanks outside of them."""
-        at, blocks = len(walker.buffer), len(walker.out)
+def _emphasis_handler(mark: str) -> Handler:
+    def add_emphasis(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+        """Put marks around the text; blanks at its ends stay outside, as Markdown requires."""
+        start, block_count = len(walker.buffer), len(walker.blocks)
         walker.walk(node)
-        if len(walker.out) != blocks:
+        if len(walker.blocks) != block_count:
             return
-        text = "".join(walker.buffer[at:])
+        text = "".join(walker.buffer[start:])
         core = text.strip()
         if core and LINE_BREAK not in core and not core.startswith("*") and not core.endswith("*"):
             before, _, after = text.partition(core)
-            walker.buffer[at:] = [before, mark, core, mark, after]
+            walker.buffer[start:] = [before, mark, core, mark, after]
 
-    return emphasis
-
-
-def _index(raised: bool) -> Handler:  # noqa: FBT001
-    def index(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
-        """Write an index so that 10⁶ is not 106."""
-        at = len(walker.buffer)
-        walker.walk(node)
-        text = "".join(walker.buffer[at:])
-        core = text.strip()
-        shown = core.translate(_RAISED if raised else _LOWERED)
-        if any(c.isascii() and c.isalnum() for c in shown):
-            if raised and core.isalpha() and len(core) > 1:
-                shown = core
-            elif raised:
-                shown = f"^{core}" if core.isalnum() else f"^({core})"
-            else:
-                shown = f"_{core}"
-        walker.buffer[at:] = [shown]
-
-    return index
+    return add_emphasis
 
 
-def code(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Put code in backticks; its links count, its markup does not."""
+def add_superscript(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+    """Write a superscript so that 10⁶ does not become 106."""
+    core = _take_inner_text(walker, node)
+    raised = core.translate(_SUPERSCRIPTS)
+    if not _has_ascii_letters_or_digits(raised):
+        walker.buffer.append(raised)
+    elif core.isalpha() and len(core) > 1:
+        walker.buffer.append(core)  # such as the "th" of 5th
+    else:
+        walker.buffer.append(f"^{core}" if core.isalnum() else f"^({core})")
+
+
+def add_subscript(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+    """Write a subscript so that H₂O does not become H2O."""
+    core = _take_inner_text(walker, node)
+    lowered = core.translate(_SUBSCRIPTS)
+    walker.buffer.append(f"_{core}" if _has_ascii_letters_or_digits(lowered) else lowered)
+
+
+def _take_inner_text(walker: Walker, node: LexborNode) -> str:
+    start = len(walker.buffer)
+    walker.walk(node)
+    text = "".join(walker.buffer[start:])
+    del walker.buffer[start:]
+    return text.strip()
+
+
+def _has_ascii_letters_or_digits(text: str) -> bool:
+    return any(c.isascii() and c.isalnum() for c in text)
+
+
+def add_code(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Write code in backticks; its links are kept, its markup is not."""
     text = node.text()
     if not text.strip():
         return
-    if not walker.in_link:
-        for link in node.css("a[href]"):
-            found = walker.resolve(link.attributes.get("href") or "")
-            if found:
-                walker.link(*found, link.text().strip())
-    if "\n" in text.strip() and not walker.nested and not walker.buffer:
-        preformatted(walker, node, attributes)
+    if not walker.is_in_link:
+        for element in node.css("a[href]"):
+            link = walker.resolve_link(element.attributes.get("href") or "")
+            if link:
+                walker.add_link(*link, element.text().strip())
+    if "\n" in text.strip() and not walker.is_nested and not walker.buffer:
+        add_preformatted(walker, node, attributes)
         return
     line = " ".join(text.split())
     walker.buffer.append(f"`` {line} ``" if "`" in line else f"`{line}`")
 
 
-def formula(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Write the TeX of a formula, wherever its maker put it."""
+def add_formula(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Write the TeX of a formula, which may be an annotation or an alternative text."""
     annotation = node.css_first('annotation[encoding="application/x-tex"]')
     math = node if node.tag == "math" else node.css_first("math")
     image = node if node.tag == "img" else node.css_first("img")
@@ -110,72 +120,73 @@ def formula(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
         or attributes.get("alt")
         or node.text()
     )
-    _tex(walker, tex or "")
+    _add_tex(walker, tex or "")
 
 
-def _tex(walker: Walker, tex: str) -> None:
+def _add_tex(walker: Walker, tex: str) -> None:
     tex = visible_line(tex)
-    styled = _STYLE.match(tex)
+    styled = _TEX_STYLE.match(tex)
     tex = styled[1] if styled else tex
     if tex:
         walker.buffer.append(tex if tex.startswith(("$", "\\(", "\\[")) else f"${tex}$")
 
 
-def script(walker: Walker, node: LexborNode) -> None:
-    """Take the formula that MathJax keeps in a script; drop every other script."""
-    if (node.attributes.get("type") or "").startswith("math/tex"):
-        _tex(walker, node.text())
+def add_script_formula(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Write the formula that MathJax keeps in a script; every other script is dropped."""
+    if (attributes.get("type") or "").startswith("math/tex"):
+        _add_tex(walker, node.text())
 
 
-def image(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Remember a picture of the archive; a formula that is a picture is text."""
+def add_image(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Add the link to an image of the archive; an image of a formula is text."""
     classes = attributes.get("class") or ""
     if "formula" in classes or "tex" in classes.split() or classes.startswith("math"):
-        formula(walker, node, attributes)
+        add_formula(walker, node, attributes)
         return
-    _file(walker, attributes.get("src") or attributes.get("data-src") or "", attributes.get("alt") or "")
+    _add_media_link(walker, attributes.get("src") or attributes.get("data-src") or "", attributes.get("alt") or "")
 
 
-def media(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Remember the files of a video or a sound."""
+def add_media(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Add the links to the files of a video or a sound."""
     sources = [attributes.get("src"), *(source.attributes.get("src") for source in node.css("source"))]
     for source in filter(None, sources):
-        _file(walker, source, "")
+        _add_media_link(walker, source, "")
 
 
-def _file(walker: Walker, source: str, text: str) -> None:
-    """Remember a file of the archive; what is elsewhere, or written into the page itself, is none."""
-    found = walker.resolve(source)
-    if found and found[0] != "external":
-        walker.link("media", found[1], "", strip_invisible(text))
+def _add_media_link(walker: Walker, source: str, text: str) -> None:
+    # Files on the web, such as tracking pixels, and data: URLs are not part of the archive.
+    link = walker.resolve_link(source)
+    if link and link[0] != "external":
+        walker.add_link("media", link[1], "", strip_invisible(text))
 
 
-def line_break(walker: Walker, _node: LexborNode, _attributes: Attributes) -> None:
+def add_line_break(walker: Walker, _node: LexborNode, _attributes: Attributes) -> None:
     """End a line inside a block."""
     walker.buffer.append(LINE_BREAK)
 
 
-def _around(before: str, after: str) -> Handler:
-    def around(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+def _enclosing_handler(before: str, after: str) -> Handler:
+    def enclose(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
         walker.buffer.append(before)
         walker.walk(node)
         walker.buffer.append(after)
 
-    return around
+    return enclose
 
 
-HANDLERS: dict[str, Handler] = {
-    "a": anchor,
-    "br": line_break,
-    "img": image,
-    "video": media,
-    "audio": media,
-    "math": formula,
-    "sup": _index(raised=True),
-    "sub": _index(raised=False),
-    "q": _around("“", "”"),
-    "rt": _around("(", ")"),
-    **dict.fromkeys(("b", "strong"), _emphasis("**")),
-    **dict.fromkeys(("i", "em", "dfn", "cite", "var"), _emphasis("*")),
-    **dict.fromkeys(("code", "tt", "kbd", "samp"), code),
+TAG_HANDLERS: dict[str, Handler] = {
+    "a": walk_link,
+    "br": add_line_break,
+    "img": add_image,
+    "video": add_media,
+    "audio": add_media,
+    "math": add_formula,
+    "script": add_script_formula,
+    "sup": add_superscript,
+    "sub": add_subscript,
+    "q": _enclosing_handler("“", "”"),
+    "rt": _enclosing_handler("(", ")"),
+    **dict.fromkeys(("b", "strong"), _emphasis_handler("**")),
+    **dict.fromkeys(("i", "em", "dfn", "cite", "var"), _emphasis_handler("*")),
+    **dict.fromkeys(("code", "tt", "kbd", "samp"), add_code),
 }

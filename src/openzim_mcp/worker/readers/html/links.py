@@ -1,4 +1,4 @@
-"""Where a link leads: from an href on a page to a path in the archive."""
+"""Where links lead: from an href on a page to a path in the archive."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.document import LinkKind
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
-_WEB = frozenset({"http", "https", "ftp", "geo"})
-_NOT_NAVIGABLE = frozenset({"javascript", "mailto", "tel", "data", "blob", "vbscript", "about", "sms", "irc"})
-_MEDIA = frozenset(
+_EXTERNAL_SCHEMES = frozenset({"http", "https", "ftp", "geo"})
+_IGNORED_SCHEMES = frozenset({"javascript", "mailto", "tel", "data", "blob", "vbscript", "about", "sms", "irc"})
+_MEDIA_EXTENSIONS = frozenset(
     "png jpg jpeg gif svg webp avif bmp tif tiff ico mp3 ogg oga ogv opus wav flac mp4 webm mov m4a pdf epub djvu "
     "zip".split()
 )
-Target = tuple["LinkKind", str, str]
+LinkTarget = tuple["LinkKind", str, str]
+"""Kind, target and fragment of a link."""
 
 
-class Resolver:
+class LinkResolver:
     """Resolves the hrefs of one page, each once."""
 
     def __init__(self, path: str, base: str = "") -> None:
@@ -28,16 +29,16 @@ class Resolver:
         self._folder = posixpath.dirname(path)
         if base and not _SCHEME.match(base) and not base.startswith("//"):
             start = "" if base.startswith("/") else self._folder
-            self._folder = _join(start, unquote(base).rpartition("/")[0])
-        self._known: dict[str, Target | None] = {}
+            self._folder = _join_path(start, unquote(base).rpartition("/")[0])
+        self._resolved: dict[str, LinkTarget | None] = {}
 
-    def __call__(self, href: str) -> Target | None:
-        """Return kind, target and fragment; None for what leads nowhere in an archive."""
-        if href not in self._known:
-            self._known[href] = self._resolve(href.strip())
-        return self._known[href]
+    def resolve(self, href: str) -> LinkTarget | None:
+        """Return where an href leads; None if that is neither in the archive nor on the web."""
+        if href not in self._resolved:
+            self._resolved[href] = self._resolve(href.strip())
+        return self._resolved[href]
 
-    def _resolve(self, href: str) -> Target | None:
+    def _resolve(self, href: str) -> LinkTarget | None:
         if not href:
             return None
         if href.startswith("#"):
@@ -46,26 +47,26 @@ class Resolver:
             return "external", f"https:{href}", ""
         scheme = _SCHEME.match(href)
         name = scheme[1].lower() if scheme else ""
-        if name in _WEB:
+        if name in _EXTERNAL_SCHEMES:
             return "external", href, ""
-        if scheme and (name in _NOT_NAVIGABLE or href.startswith("//", scheme.end())):
+        if scheme and (name in _IGNORED_SCHEMES or href.startswith("//", scheme.end())):
             return None
-        return self._inside(href)
+        return self._resolve_path(href)
 
-    def _inside(self, href: str) -> Target:
-        address, _, fragment = href.partition("#")
-        location, mark, query = address.partition("?")
+    def _resolve_path(self, href: str) -> LinkTarget:
+        before_fragment, _, fragment = href.partition("#")
+        location, question_mark, query = before_fragment.partition("?")
         start = "" if location.startswith("/") else self._folder
-        # A query is part of the path as it stands; only the location is decoded.
-        target = (_join(start, unquote(location)) if location else self._path) + mark + query
+        # Archives store a query as it is written, as part of the path; only the location is decoded.
+        target = (_join_path(start, unquote(location)) if location else self._path) + question_mark + query
         fragment = unquote(fragment)
         if target == self._path and fragment:
             return "anchor", target, fragment
         extension = location.rpartition(".")[2].lower()
-        return ("media" if extension in _MEDIA else "internal"), target, fragment
+        return ("media" if extension in _MEDIA_EXTENSIONS else "internal"), target, fragment
 
 
-def _join(folder: str, location: str) -> str:
+def _join_path(folder: str, location: str) -> str:
     parts = [part for part in folder.split("/") if part]
     for part in location.lstrip("/").split("/"):
         if part == "..":
@@ -75,8 +76,12 @@ def _join(folder: str, location: str) -> str:
     return "/".join(parts)
 
 
-def spellings(target: str) -> list[str]:
+def candidate_paths(target: str) -> list[str]:
     """Return the paths that a resolved link may mean, the likeliest first."""
     without_query = target.partition("?")[0]
-    found = [target, unquote(target), without_query, unquote(without_query)]
-    return list(dict.fromkeys(path for path in found if path))
+    paths = [target, unquote(target), without_query, unquote(without_query)]
+    return list(dict.fromkeys(path for path in paths if path))
+
+
+# Former name, until its callers are changed.
+spellings = candidate_paths

@@ -1,8 +1,9 @@
-"""The sections of a page, found as its headings come by."""
+"""The sections of a page, built as its headings are read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from openzim_mcp.worker.document import Block, Section
 
@@ -14,89 +15,111 @@ class _Draft:
     level: int
     parent: int | None
     start: int
-    pruned: bool = False
+    is_pruned: bool = False
+
+
+class OutlinedBlocks(NamedTuple):
+    """The blocks and sections of a page, and the new number of each section that was opened."""
+
+    blocks: tuple[Block, ...]
+    sections: tuple[Section, ...]
+    new_numbers: list[int]
 
 
 class Outline:
-    """Opens a section for each heading; the first one is the lead."""
+    """Opens a section for each heading; the first section is the lead."""
 
     def __init__(self) -> None:
         self.title = ""
         self._drafts = [_Draft("", "", 0, None, 0)]
         self._ids: set[str] = set()
-        self._numbered: dict[str, int] = {}
+        self._last_suffixes: dict[str, int] = {}
 
     @property
     def current(self) -> int:
-        """The section that blocks now belong to."""
+        """The number of the section that blocks now belong to."""
         return len(self._drafts) - 1
 
-    def open(self, title: str, level: int, anchor: str, start: int) -> None:
+    def open_section(self, title: str, level: int, anchor: str, start: int) -> None:
         """Start a section at a block."""
         parent: int | None = self.current
         while parent is not None and self._drafts[parent].level >= level:
             parent = self._drafts[parent].parent
-        self._drafts.append(_Draft(self._unique(anchor or title.replace(" ", "_")), title, level, parent, start))
+        self._drafts.append(_Draft(self._unique_id(anchor or title.replace(" ", "_")), title, level, parent, start))
 
-    def _unique(self, name: str) -> str:
-        """Return the name, or the first of name_2, name_3, … that is free; where it was last found is remembered."""
+    def _unique_id(self, name: str) -> str:
+        """Return the name, or the first of name_2, name_3, … that is free."""
         candidate = name
-        number = self._numbered.get(name, 1)
+        # Counting goes on where it stopped: a page may have thousands of headings of one name.
+        number = self._last_suffixes.get(name, 1)
         while candidate in self._ids:
             number += 1
             candidate = f"{name}_{number}"
-        self._numbered[name] = number
+        self._last_suffixes[name] = number
         self._ids.add(candidate)
         return candidate
 
-    def knows(self, name: str) -> bool:
-        """Return whether an id is taken."""
+    def has_id(self, name: str) -> bool:
+        """Return whether a section has that id."""
         return name in self._ids
 
-    def prune(self) -> None:
-        """Note that something was left out of the current section: it goes too if nothing else is in it."""
-        self._drafts[-1].pruned = True
+    def mark_pruned(self) -> None:
+        """Mark the current section as one that lost content: it is removed if nothing else is in it."""
+        self._drafts[-1].is_pruned = True
 
-    def sections(self, blocks: int) -> tuple[Section, ...]:
-        """Return the sections of a page of that many blocks."""
-        ends = [blocks] * len(self._drafts)
-        below: list[int] = []
+    def build_sections(self, block_count: int) -> tuple[Section, ...]:
+        """Return the sections of a page with that many blocks."""
+        ends = [block_count] * len(self._drafts)
+        open_sections: list[int] = []
         for number, draft in enumerate(self._drafts):
             # A heading ends the sections of its level and deeper ones; the lead is around them all.
-            while below and self._drafts[below[-1]].level >= draft.level:
-                ends[below.pop()] = draft.start
+            while open_sections and self._drafts[open_sections[-1]].level >= draft.level:
+                ends[open_sections.pop()] = draft.start
             if number:
-                below.append(number)
-        stops = [*(draft.start for draft in self._drafts[1:]), blocks]
+                open_sections.append(number)
+        stops = [*(draft.start for draft in self._drafts[1:]), block_count]
         return tuple(
             Section(draft.id, draft.title, draft.level, draft.parent, draft.start, stop, end)
             for draft, stop, end in zip(self._drafts, stops, ends, strict=True)
         )
 
-    def finish(self, blocks: list[Block]) -> tuple[tuple[Block, ...], tuple[Section, ...], list[int]]:
-        """Return blocks and sections without the sections that pruning emptied, and where each section went."""
-        parents = {draft.parent for draft in self._drafts}
+    def finish(self, blocks: list[Block]) -> OutlinedBlocks:
+        """Return blocks and sections without the sections that pruning emptied."""
         starts = [draft.start for draft in self._drafts] + [len(blocks)]
-        empty = {
+        empty = self._empty_sections(starts)
+        if not empty:
+            return OutlinedBlocks(tuple(blocks), self.build_sections(len(blocks)), list(range(len(self._drafts))))
+        new_numbers = self._renumber(empty)
+        remaining = [
+            block._replace(section=new_numbers[block.section]) for block in blocks if block.section not in empty
+        ]
+        self._remove_drafts(empty, starts, new_numbers)
+        return OutlinedBlocks(tuple(remaining), self.build_sections(len(remaining)), new_numbers)
+
+    def _empty_sections(self, starts: list[int]) -> set[int]:
+        parents = {draft.parent for draft in self._drafts}
+        return {
             number
             for number, draft in enumerate(self._drafts)
-            if draft.pruned and number and number not in parents and starts[number + 1] - draft.start <= 1
+            if draft.is_pruned and number and number not in parents and starts[number + 1] - draft.start <= 1
         }
-        if not empty:
-            return tuple(blocks), self.sections(len(blocks)), list(range(len(self._drafts)))
-        moved, kept = [], 0
+
+    def _renumber(self, empty: set[int]) -> list[int]:
+        """Return the new number of each section; a removed one gets that of the section before it."""
+        new_numbers, count = [], 0
         for number in range(len(self._drafts)):
-            moved.append(max(0, kept - 1) if number in empty else kept)
-            kept += number not in empty
-        left = [block._replace(section=moved[block.section]) for block in blocks if block.section not in empty]
-        gone = 0
+            new_numbers.append(max(0, count - 1) if number in empty else count)
+            count += number not in empty
+        return new_numbers
+
+    def _remove_drafts(self, empty: set[int], starts: list[int], new_numbers: list[int]) -> None:
+        removed_blocks = 0
         drafts = []
         for number, draft in enumerate(self._drafts):
-            draft.start -= gone
+            draft.start -= removed_blocks
             if number in empty:
-                gone += starts[number + 1] - starts[number]
+                removed_blocks += starts[number + 1] - starts[number]
                 continue
-            draft.parent = None if draft.parent is None else moved[draft.parent]
+            draft.parent = None if draft.parent is None else new_numbers[draft.parent]
             drafts.append(draft)
         self._drafts = drafts
-        return tuple(left), self.sections(len(left)), moved

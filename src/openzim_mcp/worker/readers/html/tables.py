@@ -1,44 +1,45 @@
-"""Tables: of data as Markdown, of layout as text, and the box of key facts beside an article."""
+"""Tables: data as Markdown, layout as text, and infoboxes as key facts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.worker.readers.html.boilerplate import Trait, traits
+from openzim_mcp.worker.readers.html.boilerplate import ElementRole, element_roles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.worker.readers.html.reader import Attributes, Walker
+    from openzim_mcp.worker.readers.html.walker import Attributes, Walker
 
-_WIDEST = 50
-_TALLEST = 500
+    Cells = list[list[LexborNode]]
+
+_MAX_COLSPAN = 50
+_MAX_ROWSPAN = 500
 
 
-def table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Write a table as what it is."""
+def add_table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
+    """Add a table as what it is: key facts, text or data."""
     walker.flush()
-    rows = [row for row in _rows(node) if not walker.skips(row, row.attributes)]
+    rows = [row for row in _table_rows(node) if not walker.is_skipped(row, row.attributes)]
     cells = [[cell for cell in row.iter() if cell.tag in {"td", "th"}] for row in rows]
-    if traits(attributes.get("class") or "") & Trait.INFOBOX and not walker.nested:
-        _facts(walker, cells)
-    elif walker.in_table:
-        _lines(walker, cells)
+    if element_roles(attributes.get("class") or "") & ElementRole.INFOBOX and not walker.is_nested:
+        _add_infobox(walker, cells)
+    elif walker.is_in_table:
+        _add_nested_table(walker, cells)
     elif _is_layout(node, attributes, cells):
-        for row in cells:
-            for cell in row:
-                if not walker.skips(cell, cell.attributes):
-                    walker.walk(cell)
-                    walker.flush()
+        for cell in (cell for row in cells for cell in row):
+            if not walker.is_skipped(cell, cell.attributes):
+                walker.walk(cell)
+                walker.flush()
     else:
-        walker.in_table = True
-        walker.emit("table", _markdown(_caption(walker, node), _grid(walker, cells)))
-        walker.in_table = False
+        walker.is_in_table = True
+        walker.add_block("table", _table_markdown(_caption(walker, node), _Grid(walker).fill(cells)))
+        walker.is_in_table = False
 
 
-def _rows(node: LexborNode) -> Iterator[LexborNode]:
+def _table_rows(node: LexborNode) -> Iterator[LexborNode]:
     for child in node.iter():
         if child.tag == "tr":
             yield child
@@ -46,8 +47,8 @@ def _rows(node: LexborNode) -> Iterator[LexborNode]:
             yield from (row for row in child.iter() if row.tag == "tr")
 
 
-def _is_layout(node: LexborNode, attributes: Attributes, cells: list[list[LexborNode]]) -> bool:
-    """Return whether a table only places things: one column, or chapters in cells without any header cell."""
+def _is_layout(node: LexborNode, attributes: Attributes, cells: Cells) -> bool:
+    """Return whether a table only arranges content: one column, or chapters in cells without any header cell."""
     if attributes.get("role") == "presentation" or max(map(len, cells), default=0) <= 1:
         return True
     return (
@@ -57,93 +58,103 @@ def _is_layout(node: LexborNode, attributes: Attributes, cells: list[list[Lexbor
     )
 
 
-def _lines(walker: Walker, cells: list[list[LexborNode]]) -> None:
-    """Write a table inside a table as lines of cells."""
+def _add_nested_table(walker: Walker, cells: Cells) -> None:
+    """Add a table inside a table as lines of cells."""
     for row in cells:
-        shown = (walker.line(cell) for cell in row if not walker.skips(cell, cell.attributes))
-        walker.buffer.append(" ".join(filter(None, shown)))
+        texts = (walker.walk_into_line(cell) for cell in row if not walker.is_skipped(cell, cell.attributes))
+        walker.buffer.append(" ".join(filter(None, texts)))
         walker.flush()
 
 
 def _caption(walker: Walker, node: LexborNode) -> str:
-    found = next((child for child in node.iter() if child.tag == "caption"), None)
-    return walker.line(found).replace("**", "") if found is not None else ""
+    caption = next((child for child in node.iter() if child.tag == "caption"), None)
+    return walker.walk_into_line(caption).replace("**", "") if caption is not None else ""
 
 
-def _span(attributes: Attributes, name: str, most: int) -> int:
-    value = attributes.get(name) or ""
-    return max(1, min(int(value), most)) if value.isdecimal() else 1
+class _Grid:
+    """The texts of a table in rows; a cell that spans several rows is repeated in each."""
 
+    def __init__(self, walker: Walker) -> None:
+        self._walker = walker
+        self._rows_left: dict[int, tuple[int, str]] = {}
+        """By column: in how many more rows a text is repeated."""
 
-def _grid(walker: Walker, cells: list[list[LexborNode]]) -> list[list[str]]:
-    """Return the texts of a table; a cell over several rows is repeated in each."""
-    found: list[list[str]] = []
-    carried: dict[int, tuple[int, str]] = {}
+    def fill(self, cells: Cells) -> list[list[str]]:
+        rows = [self._fill_row(row) for row in cells]
+        return [row for row in rows if any(row)]
 
-    def fill(line: list[str]) -> None:
-        while len(line) in carried:
-            rows, text = carried.pop(len(line))
-            if rows > 1:
-                carried[len(line)] = (rows - 1, text)
-            line.append(text)
-
-    for row in cells:
-        line: list[str] = []
-        for cell in row:
-            fill(line)
+    def _fill_row(self, cells: list[LexborNode]) -> list[str]:
+        row: list[str] = []
+        for cell in cells:
+            self._repeat_cells(row)
             attributes = cell.attributes
-            text = "" if walker.skips(cell, attributes) else walker.line(cell).replace("|", "\\|")
-            down = _span(attributes, "rowspan", _TALLEST)
-            for column in range(_span(attributes, "colspan", _WIDEST)):
-                shown = "" if column else text
-                if down > 1:
-                    carried[len(line)] = (down - 1, shown)
-                line.append(shown)
-        fill(line)
-        if any(line):
-            found.append(line)
-    return found
+            is_skipped = self._walker.is_skipped(cell, attributes)
+            text = "" if is_skipped else self._walker.walk_into_line(cell).replace("|", "\\|")
+            rowspan = _read_span(attributes, "rowspan", _MAX_ROWSPAN)
+            for column in range(_read_span(attributes, "colspan", _MAX_COLSPAN)):
+                column_text = "" if column else text
+                if rowspan > 1:
+                    self._rows_left[len(row)] = (rowspan - 1, column_text)
+                row.append(column_text)
+        self._repeat_cells(row)
+        return row
+
+    def _repeat_cells(self, row: list[str]) -> None:
+        while len(row) in self._rows_left:
+            count, text = self._rows_left.pop(len(row))
+            if count > 1:
+                self._rows_left[len(row)] = (count - 1, text)
+            row.append(text)
 
 
-def _markdown(caption: str, grid: list[list[str]]) -> str:
-    if not grid:
+def _read_span(attributes: Attributes, name: str, limit: int) -> int:
+    value = attributes.get(name) or ""
+    return max(1, min(int(value), limit)) if value.isdecimal() else 1
+
+
+def _table_markdown(caption: str, rows: list[list[str]]) -> str:
+    if not rows:
         return ""
-    width = max(map(len, grid))
-    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in grid]
+    width = max(map(len, rows))
+    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join([f"**{caption}**", "", *lines] if caption else lines)
 
 
-def _facts(walker: Walker, cells: list[list[LexborNode]]) -> None:
-    """Read the box of key facts: pairs of name and value, and headings that name the value or the group below them."""
+def _add_infobox(walker: Walker, cells: Cells) -> None:
+    """Add key facts: pairs of name and value, where a heading names the value or the group below it."""
     heading = group = ""
-    pairs: list[tuple[str, str]] = []
+    facts: list[tuple[str, str]] = []
     for row in cells:
-        shown = [cell for cell in row if not walker.skips(cell, cell.attributes)]
-        texts = [walker.line(cell) for cell in shown]
-        if len(shown) > 1:
-            pairs += _pair(texts, group)
+        visible = [cell for cell in row if not walker.is_skipped(cell, cell.attributes)]
+        texts = [walker.walk_into_line(cell) for cell in visible]
+        if len(visible) > 1:
+            facts += _fact_of_row(texts, group)
             heading = ""
-        elif shown:
-            classes = shown[0].attributes.get("class") or ""
+        elif visible:
             name, colon, value = texts[0].partition(":** ")
-            is_bold = texts[0].startswith("**") and texts[0].endswith("**")
-            if shown[0].tag == "th" or "header" in classes or "above" in classes or is_bold:
+            if _is_heading_cell(visible[0], texts[0]):
                 heading = group = texts[0].replace("**", "")
             elif colon and name.startswith("**"):
-                pairs.append((name.strip("*"), value))
+                facts.append((name.strip("*"), value))
             elif heading and texts[0]:
-                pairs.append((heading, texts[0]))
+                facts.append((heading, texts[0]))
                 heading = ""
-    walker.facts += pairs
-    walker.emit("facts", "\n".join(f"- {name}: {value}" for name, value in pairs))
+    walker.facts += facts
+    walker.add_block("facts", "\n".join(f"- {name}: {value}" for name, value in facts))
 
 
-def _pair(texts: list[str], group: str) -> list[tuple[str, str]]:
-    """Return the pair of a row; a name that starts with a dash belongs to the heading above it."""
+def _is_heading_cell(cell: LexborNode, text: str) -> bool:
+    classes = cell.attributes.get("class") or ""
+    is_bold = text.startswith("**") and text.endswith("**")
+    return cell.tag == "th" or "header" in classes or "above" in classes or is_bold
+
+
+def _fact_of_row(texts: list[str], group: str) -> list[tuple[str, str]]:
+    """Return the fact of a row, if there is one; a name that starts with a dash belongs to the heading above it."""
     name = texts[0].replace("**", "").rstrip(" :")
     value = "; ".join(filter(None, texts[1:]))
-    bare = name.lstrip("-–•· ")  # noqa: RUF001
-    if group and bare != name:
-        bare = f"{group.rstrip(' :')}, {bare.lower()}"
-    return [(bare, value)] if bare and value else []
+    without_dash = name.lstrip("-–•· ")  # noqa: RUF001
+    if group and without_dash != name:
+        without_dash = f"{group.rstrip(' :')}, {without_dash.lower()}"
+    return [(without_dash, value)] if without_dash and value else []

@@ -1,0 +1,231 @@
+"""Walks the tree of a page once and collects blocks, sections, links and key facts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
+from openzim_mcp.worker.document import Block, Document, Link
+from openzim_mcp.worker.readers.html.boilerplate import (
+    SKIPPED_IDS,
+    SKIPPED_TAGS,
+    ElementRole,
+    element_roles,
+    is_generated_id,
+    is_hiding_style,
+)
+from openzim_mcp.worker.readers.html.outline import Outline
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+    from openzim_mcp.worker.document import BlockKind, LinkKind
+    from openzim_mcp.worker.readers.html.links import LinkResolver
+
+Attributes: TypeAlias = dict[str, str | None]
+Handler = Callable[["Walker", "LexborNode", Attributes], None]
+
+LINE_BREAK = "\x04"
+"""A line break inside the block being made; the bytes of a page never hold this character."""
+_MAX_DEPTH = 180
+_MIN_CONTENTS_CHARS = 20
+_CONTENTS_SHARE = 0.6
+_DISAMBIGUATION = "#disambigbox, .disambigbox, .dmbox-disambig, .disambig"
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """The functions that handle elements, by tag and by role."""
+
+    tags: Mapping[str, Handler]
+    formula: Handler
+    figure: Handler
+    post: Callable[[Walker, LexborNode, str, Attributes], bool]
+    """Handles a question or an answer; returns False if the element is neither."""
+
+
+class Walker:
+    """Walks a tree. `blocks` takes finished blocks, `buffer` the inline text of the block being made."""
+
+    def __init__(self, links: LinkResolver, handlers: Handlers) -> None:
+        self.resolve_link = links.resolve
+        self.blocks: list[Block] = []
+        self.buffer: list[str] = []
+        self.outline = Outline()
+        self.links: list[Link] = []
+        self.facts: list[tuple[str, str]] = []
+        self.dropped: Counter[str] = Counter()
+        self.description = ""
+        self.last_anchor = ""
+        self.is_in_link = False
+        self.is_in_table = False
+        self.is_nested = False
+        self.same_page_link_chars = 0
+        self._handlers = handlers
+        self._depth = 0
+
+    def walk(self, node: LexborNode) -> None:
+        """Walk over the children of a node."""
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            self.buffer.append(node.text(separator=" "))
+        else:
+            child = node.first_child
+            while child is not None:
+                tag = child.tag
+                if tag == "-text":
+                    text = child.text_content or ""
+                    if self.buffer or not text.isspace():
+                        self.buffer.append(text)
+                elif tag is not None and tag[0] != "-":
+                    self._walk_element(child, tag)
+                child = child.next
+        self._depth -= 1
+
+    def _walk_element(self, node: LexborNode, tag: str) -> None:
+        handler = self._handlers.tags.get(tag)
+        if tag in SKIPPED_TAGS:
+            # Some skipped elements have a handler: a script may hold a formula.
+            if handler is not None:
+                handler(self, node, node.attributes)
+            return
+        attributes = node.attributes
+        if attributes and self._handle_by_attributes(node, tag, attributes):
+            return
+        if handler is None:
+            self.walk(node)
+        else:
+            handler(self, node, attributes)
+
+    def _handle_by_attributes(self, node: LexborNode, tag: str, attributes: Attributes) -> bool:
+        """Handle an element by its class, id or style; return False if these do not decide."""
+        classes = attributes.get("class")
+        if classes and (roles := element_roles(classes)) and self._handle_by_role(node, tag, attributes, roles):
+            return True
+        name = attributes.get("id")
+        if name:
+            if name in SKIPPED_IDS or name.startswith("cite_ref"):
+                return True
+            is_post = name == "question" or name.startswith("answer")
+            if is_post and self._handlers.post(self, node, name, attributes):
+                return True
+            if not is_generated_id(name):
+                self.last_anchor = name
+        return self._is_hidden(node, attributes)
+
+    def _handle_by_role(self, node: LexborNode, tag: str, attributes: Attributes, roles: int) -> bool:
+        # The formula comes before everything: MediaWiki hides its source with display:none.
+        if roles & ElementRole.FORMULA:
+            self._handlers.formula(self, node, attributes)
+        elif roles & ElementRole.DESCRIPTION:
+            self.description = visible_line(node.text())
+        elif roles & ElementRole.SKIPPED:
+            self.dropped["navigation"] += 1
+        elif roles & ElementRole.CITATION and tag in {"sup", "span"}:
+            self.dropped["citations"] += 1
+        elif roles & ElementRole.REFERENCES and tag in {"div", "ol", "ul", "section"}:
+            self.dropped["references"] += 1
+            self.outline.mark_pruned()
+        elif roles & ElementRole.HATNOTE:
+            self.flush()
+            self.walk(node)
+            self.flush("hatnote")
+        elif roles & ElementRole.FIGURE and tag != "table" and not self.is_nested:
+            self._handlers.figure(self, node, attributes)
+        else:
+            return False
+        return True
+
+    def _is_hidden(self, node: LexborNode, attributes: Attributes) -> bool:
+        style = attributes.get("style")
+        hidden = (
+            (style and is_hiding_style(style))
+            or ("hidden" in attributes and attributes["hidden"] != "until-found")
+            or attributes.get("aria-hidden") == "true"
+        )
+        # Sections of mobile pages and tabs are hidden until they are opened.
+        if not hidden or "data-mw-section-id" in attributes or attributes.get("role") == "tabpanel":
+            return False
+        self.dropped["hidden"] += len(node.text())
+        return True
+
+    def is_skipped(self, node: LexborNode, attributes: Attributes) -> bool:
+        """Return whether an element that a handler visits itself is boilerplate or hidden."""
+        if not attributes:
+            return False
+        classes = attributes.get("class")
+        if classes and element_roles(classes) & ElementRole.SKIPPED:
+            return True
+        return self._is_hidden(node, attributes)
+
+    def take_inline(self) -> str:
+        """Empty the buffer and return it as one text, with single blanks."""
+        text = " ".join("".join(self.buffer).split())
+        self.buffer.clear()
+        if LINE_BREAK in text:
+            lines = [strip_invisible(line.strip()) for line in text.split(LINE_BREAK)]
+            return "\n".join(line for line in lines if line)
+        return strip_invisible(text)
+
+    def flush(self, kind: BlockKind = "paragraph") -> None:
+        """End the block being made."""
+        if self.buffer:
+            self.add_block(kind, escape_markdown(self.take_inline()))
+
+    def add_block(self, kind: BlockKind, text: str, anchor: str = "") -> None:
+        """Add a finished block, unless it is a table of contents: mostly links to places on the same page."""
+        if not text:
+            return
+        self.last_anchor = ""
+        if not self.is_nested:
+            linked, self.same_page_link_chars = self.same_page_link_chars, 0
+            may_be_contents = kind in {"list", "paragraph"} and linked > _MIN_CONTENTS_CHARS
+            if may_be_contents and linked > _CONTENTS_SHARE * len(text):
+                self.dropped["contents"] += 1
+                return
+        self.blocks.append(Block(kind, text, self.outline.current, anchor))
+
+    def open_section(self, title: str, level: int, anchor: str) -> None:
+        """Start a section with its heading."""
+        self.outline.open_section(title, level, anchor, len(self.blocks))
+        self.add_block("heading", f"{'#' * level} {title}")
+
+    def walk_into_blocks(self, node: LexborNode) -> list[Block]:
+        """Walk a node and return its blocks instead of adding them."""
+        blocks, buffer, is_nested = self.blocks, self.buffer, self.is_nested
+        self.blocks, self.buffer, self.is_nested = [], [], True
+        self.walk(node)
+        self.flush()
+        inner, self.blocks, self.buffer, self.is_nested = self.blocks, blocks, buffer, is_nested
+        return inner
+
+    def walk_into_line(self, node: LexborNode) -> str:
+        """Walk a node and return it as one line."""
+        child = node.first_child
+        if child is None or (child.tag == "-text" and child.next is None):
+            return strip_invisible(" ".join((child.text_content or "").split())) if child is not None else ""
+        return "; ".join(block.as_line() for block in self.walk_into_blocks(node))
+
+    def add_link(self, kind: LinkKind, target: str, fragment: str, text: str) -> None:
+        """Add a link of the current section."""
+        self.links.append(Link(kind, target, fragment, text, self.outline.current))
+
+    def build_document(self, tree: LexborHTMLParser) -> Document:
+        """Return what was collected."""
+        attributes = tree.root.attributes if tree.root is not None else {}
+        title = tree.css_first("title")
+        blocks, sections, new_numbers = self.outline.finish(self.blocks)
+        return Document(
+            title=self.outline.title or (visible_line(title.text()) if title is not None else ""),
+            description=self.description,
+            language=attributes.get("lang") or "",
+            blocks=blocks,
+            sections=sections,
+            links=tuple(link._replace(section=new_numbers[link.section]) for link in self.links),
+            facts=tuple(self.facts),
+            is_disambiguation=tree.css_first(_DISAMBIGUATION) is not None,
+            dropped=dict(self.dropped),
+        )
