@@ -12,24 +12,24 @@ from support.command_line import CommandResult, run, run_on_terminal
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    """A person without any configuration."""
-    place = tmp_path / "home"
-    place.mkdir()
-    return {"HOME": str(place), "XDG_CONFIG_HOME": str(place / ".config")}
+def home_variables(tmp_path: Path) -> dict[str, str]:
+    """Variables of a user without any configuration."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
 
 
-def findings(ended: CommandResult) -> dict[str, dict[str, Any]]:
-    """What was found, by what it is about."""
-    return {finding["what"]: finding for finding in ended.json["findings"]}
+def checks_by_subject(result: CommandResult) -> dict[str, dict[str, Any]]:
+    """The check results, by what was checked."""
+    return {check["what"]: check for check in result.json["findings"]}
 
 
-def test_all_is_well_where_all_is_well(home: dict[str, str], town_zim: Path) -> None:
-    ended = run("doctor", town_zim, "--json", **home)
-    found = findings(ended)
+def test_doctor_finds_no_problem_in_a_valid_setup(home_variables: dict[str, str], town_zim: Path) -> None:
+    result = run("doctor", town_zim, "--json", **home_variables)
+    checks = checks_by_subject(result)
 
-    assert ended.code == 0
-    assert {what: finding["state"] for what, finding in found.items()} == {
+    assert result.code == 0
+    assert {subject: check["state"] for subject, check in checks.items()} == {
         "Python": "good",
         "libraries": "good",
         "settings": "good",
@@ -38,32 +38,32 @@ def test_all_is_well_where_all_is_well(home: dict[str, str], town_zim: Path) -> 
         "archives": "good",
         "clients": "warn",
     }
-    assert found["clients"]["fix"] == "openzim-mcp connect"
+    assert checks["clients"]["fix"] == "openzim-mcp connect"
 
 
-def test_archives_that_cannot_be_read_are_named_with_the_command_that_mends_them(
-    home: dict[str, str], tmp_path: Path, town_zim: Path, zims: Path
+def test_unreadable_archives_are_listed_with_a_fix(
+    home_variables: dict[str, str], tmp_path: Path, town_zim: Path, zims: Path
 ) -> None:
     shutil.copy(town_zim, tmp_path)
     (tmp_path / "cut_en_all_2026-01.zim").write_bytes(town_zim.read_bytes()[:100])
     shutil.copy(zims / "built/noindex.zim", tmp_path)
-    ended = run("doctor", tmp_path, "--json", **home)
-    found = findings(ended)
+    result = run("doctor", tmp_path, "--json", **home_variables)
+    checks = checks_by_subject(result)
 
-    assert ended.code == Exit.NEGATIVE
-    assert "of" in found["archive cut_en_all_2026-01"]["text"]
-    assert found["archive cut_en_all_2026-01"]["fix"] == "openzim-mcp download cut_en_all"
-    assert found["archive noindex"]["state"] == "warn"
-    assert found["archives"]["text"] == "2 of 3 can be read"
+    assert result.code == Exit.NEGATIVE
+    assert "of" in checks["archive cut_en_all_2026-01"]["text"]
+    assert checks["archive cut_en_all_2026-01"]["fix"] == "openzim-mcp download cut_en_all"
+    assert checks["archive noindex"]["state"] == "warn"
+    assert checks["archives"]["text"] == "2 of 3 can be read"
 
 
-def test_a_damaged_archive_is_known_after_verify(home: dict[str, str], zims: Path) -> None:
+def test_damage_found_by_verify_is_reported(home_variables: dict[str, str], zims: Path) -> None:
     damaged = zims / "damaged/bad_checksum.zim"
-    run("verify", damaged, **home)
+    run("verify", damaged, **home_variables)
 
-    found = findings(run("doctor", damaged, "--json", **home))
+    checks = checks_by_subject(run("doctor", damaged, "--json", **home_variables))
 
-    assert found["archive bad_checksum"]["text"] == "the checksum does not match: the file is damaged"
+    assert checks["archive bad_checksum"]["text"] == "the checksum does not match: the file is damaged"
 
 
 @pytest.mark.parametrize(
@@ -74,52 +74,54 @@ def test_a_damaged_archive_is_known_after_verify(home: dict[str, str], zims: Pat
         ("OPENZIM_MCP_TOOLMODE", "simple", "warn", "did you mean OPENZIM_MCP_TOOL_MODE?"),
     ],
 )
-def test_wrong_settings_are_found(home: dict[str, str], variable: str, value: str, state: str, text: str) -> None:
-    ended = run("doctor", "--json", **{variable: value}, **home)
-    found = findings(ended)["settings"]
+def test_invalid_settings_are_reported(
+    home_variables: dict[str, str], variable: str, value: str, state: str, text: str
+) -> None:
+    result = run("doctor", "--json", **{variable: value}, **home_variables)
+    check = checks_by_subject(result)["settings"]
 
-    assert found["state"] == state
-    assert text in found["text"]
-    assert ended.code == (Exit.NEGATIVE if state == "bad" else 0)
-
-
-def test_a_connected_client_is_started_and_greeted(home: dict[str, str], town_zim: Path) -> None:
-    run("connect", "cursor", town_zim, "--write", **home)
-    run("connect", "goose", town_zim, "--write", **home)
-
-    found = findings(run("doctor", town_zim, "--json", **home))
-
-    assert found["Cursor"]["state"] == found["Goose"]["state"] == "good"
-    assert "answers in" in found["Cursor"]["text"]
+    assert check["state"] == state
+    assert text in check["text"]
+    assert result.code == (Exit.NEGATIVE if state == "bad" else 0)
 
 
-def test_a_client_that_points_to_nothing_is_found(home: dict[str, str], town_zim: Path) -> None:
-    file = Path(home["HOME"]) / ".cursor/mcp.json"
+def test_server_of_each_client_is_started(home_variables: dict[str, str], town_zim: Path) -> None:
+    run("connect", "cursor", town_zim, "--write", **home_variables)
+    run("connect", "goose", town_zim, "--write", **home_variables)
+
+    checks = checks_by_subject(run("doctor", town_zim, "--json", **home_variables))
+
+    assert checks["Cursor"]["state"] == checks["Goose"]["state"] == "good"
+    assert "answers in" in checks["Cursor"]["text"]
+
+
+def test_client_with_missing_command_is_reported(home_variables: dict[str, str], town_zim: Path) -> None:
+    file = Path(home_variables["HOME"]) / ".cursor/mcp.json"
     file.parent.mkdir()
     command = {"command": "/gone/openzim-mcp", "args": [str(town_zim), "/gone/zims"]}
     file.write_text(json.dumps({"mcpServers": {"wiki": command, "other": {"command": "/gone/too"}}}))
 
-    ended = run("doctor", town_zim, "--json", **home)
-    found = findings(ended)["Cursor"]
+    result = run("doctor", town_zim, "--json", **home_variables)
+    check = checks_by_subject(result)["Cursor"]
 
-    assert ended.code == Exit.NEGATIVE
-    assert "wiki: '/gone/openzim-mcp' cannot be started" in found["text"]
-    assert found["fix"] == f"openzim-mcp connect cursor {town_zim} --write"
+    assert result.code == Exit.NEGATIVE
+    assert "wiki: '/gone/openzim-mcp' cannot be started" in check["text"]
+    assert check["fix"] == f"openzim-mcp connect cursor {town_zim} --write"
 
 
-def test_a_configuration_that_no_client_can_read_is_found(home: dict[str, str], town_zim: Path) -> None:
-    file = Path(home["HOME"]) / ".cursor/mcp.json"
+def test_invalid_client_configuration_is_reported(home_variables: dict[str, str], town_zim: Path) -> None:
+    file = Path(home_variables["HOME"]) / ".cursor/mcp.json"
     file.parent.mkdir()
     file.write_text('{"mcpServers": {')
 
-    assert findings(run("doctor", town_zim, "--json", **home))["Cursor"]["state"] == "bad"
+    assert checks_by_subject(run("doctor", town_zim, "--json", **home_variables))["Cursor"]["state"] == "bad"
 
 
-def test_a_cache_that_cannot_be_written_is_only_a_note(home: dict[str, str], town_zim: Path) -> None:
-    ended = run("doctor", town_zim, "--json", **home, XDG_CACHE_HOME="/proc/nowhere")
+def test_unwritable_cache_is_only_a_warning(home_variables: dict[str, str], town_zim: Path) -> None:
+    result = run("doctor", town_zim, "--json", **home_variables, XDG_CACHE_HOME="/proc/nowhere")
 
-    assert (ended.code, findings(ended)["cache"]["state"]) == (0, "warn")
+    assert (result.code, checks_by_subject(result)["cache"]["state"]) == (0, "warn")
 
 
-def test_a_person_reads_a_table(home: dict[str, str], town_zim: Path) -> None:
-    assert "All is well." in run_on_terminal("doctor", town_zim, **home).out
+def test_terminal_gets_a_summary(home_variables: dict[str, str], town_zim: Path) -> None:
+    assert "All is well." in run_on_terminal("doctor", town_zim, **home_variables).out
