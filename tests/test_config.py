@@ -10,20 +10,20 @@ from openzim_mcp.errors import OpenZimMcpConfigurationError
 
 
 @pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(config.PREFIX):
             monkeypatch.delenv(name)
 
 
-def test_the_command_line_wins_over_the_environment_and_that_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overrides_win_over_environment_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.load_settings().tool_mode == "simple"
     monkeypatch.setenv("OPENZIM_MCP_TOOL_MODE", "advanced")
     assert config.load_settings().tool_mode == "advanced"
     assert config.load_settings(tool_mode="simple").tool_mode == "simple"
 
 
-def test_nested_settings_are_merged_from_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nested_settings_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__BURST_SIZE", "7")
     monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__PER_OPERATION_LIMITS", '{"search": {"burst_size": 3}}')
     monkeypatch.setenv("OPENZIM_MCP_LOGGING__LEVEL", "error")
@@ -36,9 +36,7 @@ def test_nested_settings_are_merged_from_both(monkeypatch: pytest.MonkeyPatch) -
     assert settings.logging.level == "DEBUG"
 
 
-def test_lists_are_written_with_commas_and_directories_with_the_separator_of_paths(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_lists_are_split_at_their_separators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENZIM_MCP_CORS_ORIGINS", "https://a.example, https://b.example")
     monkeypatch.setenv("OPENZIM_MCP_ALLOWED_DIRECTORIES", f"{tmp_path}{os.pathsep}{tmp_path}")
 
@@ -118,7 +116,7 @@ def test_lists_are_written_with_commas_and_directories_with_the_separator_of_pat
         ),
     ],
 )
-def test_a_bad_value_is_one_line_with_the_setting_the_value_and_what_is_accepted(
+def test_bad_value_is_explained_in_one_line(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, line: str
 ) -> None:
     monkeypatch.setenv(f"OPENZIM_MCP_{variable}", value)
@@ -129,7 +127,7 @@ def test_a_bad_value_is_one_line_with_the_setting_the_value_and_what_is_accepted
     assert caught.value.message == line
 
 
-def test_a_bad_token_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENZIM_MCP_AUTH_TOKEN", "hunter2")
 
     with pytest.raises(OpenZimMcpConfigurationError) as caught:
@@ -141,7 +139,7 @@ def test_a_bad_token_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a-token" not in config.load_settings().model_dump_json()
 
 
-def test_what_looks_like_a_setting_and_is_none_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_variables_get_a_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENZIM_MCP_TOOLMODE", "advanced")
     monkeypatch.setenv("OPENZIM_MCP_CACHE__SIZE", "1")
     monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__PER_OPERATION_LIMITS", "{}")

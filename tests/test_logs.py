@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,47 +13,47 @@ from openzim_mcp.config import LoggingSettings, Settings
 
 
 @pytest.fixture(autouse=True)
-def as_it_was() -> Any:
+def restore_logging() -> Iterator[None]:
     root = logging.getLogger()
-    before = root.level, root.handlers[:]
+    level, handlers = root.level, root.handlers[:]
     yield
-    root.setLevel(before[0])
-    root.handlers[:] = before[1]
+    root.setLevel(level)
+    root.handlers[:] = handlers
 
 
-def shown(kind: str, directory: Path, record: logging.LogRecord) -> str:
-    logs.configure_logging(Settings(allowed_directories=(directory,), logging=LoggingSettings(format=kind)))
+def format_record(log_format: str, directory: Path, record: logging.LogRecord) -> str:
+    logs.configure_logging(Settings(allowed_directories=(directory,), logging=LoggingSettings(format=log_format)))
     return logging.getLogger().handlers[0].format(record)
 
 
-def failure(path: Path) -> logging.LogRecord:
+def error_record(path: Path) -> logging.LogRecord:
     try:
         raise FileNotFoundError(2, "No such file", str(path))
     except FileNotFoundError:
         return logging.LogRecord("x", logging.ERROR, "f", 1, "failed on %s", (path,), sys.exc_info())
 
 
-@pytest.mark.parametrize("kind", ["text", "json"])
-def test_not_even_a_traceback_shows_a_directory(town_zim: Path, kind: str) -> None:
-    line = shown(kind, town_zim.parent, failure(town_zim))
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_tracebacks_do_not_show_directories(town_zim: Path, log_format: str) -> None:
+    line = format_record(log_format, town_zim.parent, error_record(town_zim))
 
     assert f"failed on ...{town_zim.parent.name}/{town_zim.name}" in line
     assert "FileNotFoundError" in line
     assert str(town_zim.parent) not in line
 
 
-def test_a_line_has_its_fields_after_the_message(tmp_path: Path) -> None:
+def test_fields_follow_the_message(tmp_path: Path) -> None:
     record = logging.makeLogRecord({"msg": "tools/call", "levelname": "INFO", "name": "x", logs.FIELDS: {"ms": 1.5}})
 
-    assert shown("text", tmp_path, record).endswith("INFO x: tools/call ms=1.5")
+    assert format_record("text", tmp_path, record).endswith("INFO x: tools/call ms=1.5")
 
 
-def test_a_program_reads_one_object_a_line(tmp_path: Path) -> None:
+def test_json_record_is_one_line(tmp_path: Path) -> None:
     record = logging.makeLogRecord(
         {"msg": "a\nb %s", "args": ("c",), "levelname": "INFO", "name": "x", "created": 0.0, logs.FIELDS: {"ms": 1.5}}
     )
 
-    line = shown("json", tmp_path, record)
+    line = format_record("json", tmp_path, record)
 
     assert "\n" not in line
     assert json.loads(line) | {"time": ""} == {

@@ -10,7 +10,7 @@ class Clock:
         return self.now
 
 
-def test_a_burst_is_served_at_once_and_then_the_rate_holds() -> None:
+def test_burst_then_rate() -> None:
     clock = Clock()
     bucket = TokenBucket(rate=2, capacity=3, clock=clock)
 
@@ -19,7 +19,7 @@ def test_a_burst_is_served_at_once_and_then_the_rate_holds() -> None:
     assert [bucket.take(), bucket.take()] == [0, 0.5]
 
 
-def test_it_never_holds_more_than_its_capacity() -> None:
+def test_tokens_never_exceed_the_capacity() -> None:
     clock = Clock()
     bucket = TokenBucket(rate=10, capacity=2, clock=clock)
 

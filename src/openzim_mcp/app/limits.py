@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
@@ -11,6 +12,8 @@ from openzim_mcp.errors import OpenZimMcpRateLimitError
 from openzim_mcp.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from openzim_mcp.config import Operation, RateLimitSettings
 
 COSTS: dict[Operation, int] = {
@@ -46,10 +49,10 @@ class BucketStore(Protocol):
 class _ClientBuckets:
     """The buckets of one client: one for all calls, and one for each operation with a limit of its own."""
 
-    def __init__(self, settings: RateLimitSettings) -> None:
-        self._all_calls = TokenBucket(settings.requests_per_second, settings.burst_size)
+    def __init__(self, settings: RateLimitSettings, clock: Callable[[], float]) -> None:
+        self._all_calls = TokenBucket(settings.requests_per_second, settings.burst_size, clock)
         self._by_operation = {
-            operation: TokenBucket(limit.requests_per_second, limit.burst_size)
+            operation: TokenBucket(limit.requests_per_second, limit.burst_size, clock)
             for operation, limit in settings.per_operation_limits.items()
         }
 
@@ -66,15 +69,16 @@ class MemoryBuckets:
 
     is_shared = False
 
-    def __init__(self, settings: RateLimitSettings) -> None:
+    def __init__(self, settings: RateLimitSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
+        self._clock = clock
         self._clients: LRUCache[str, _ClientBuckets] = LRUCache(_MAX_CLIENTS)
 
     async def take(self, client: str, operation: Operation, cost: int) -> float:
         """Take the cost of an operation and return 0, or take nothing and return the seconds to wait."""
         buckets = self._clients.get(client)
         if buckets is None:
-            buckets = self._clients[client] = _ClientBuckets(self._settings)
+            buckets = self._clients[client] = _ClientBuckets(self._settings, self._clock)
         return buckets.take(operation, cost)
 
 
