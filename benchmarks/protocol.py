@@ -22,10 +22,11 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 from measure import OURS, PEER_VERSION, ZIMS, Server, median, peer_command, report, table
 
-from openzim_mcp import config, server, tokens
-from openzim_mcp.app.app import Backend
+from openzim_mcp import config, tokens
+from openzim_mcp.app.app import App
 from openzim_mcp.library.changes import ChangeDetector
-from openzim_mcp.library.scan import Library, handbook
+from openzim_mcp.library.scan import Scanner
+from openzim_mcp.protocol.server import build_server
 from openzim_mcp.protocol.subscriptions import Subscriptions
 
 SMALL = ZIMS / "built" / "bare.zim"
@@ -66,7 +67,7 @@ def measure_idle_cpu(count: int, seconds: int) -> str:
 def measure_scan(count: int) -> str:
     """Measure a scan of the directories, and its comparison with the previous scan."""
     with archive_directory(count) as folder:
-        library = Library([folder])
+        library = Scanner([folder])
         detector = ChangeDetector(library.scan())
         scan_times, update_times = [], []
         for _ in range(30):
@@ -151,9 +152,9 @@ def measure_connections(steps: list[int]) -> str:
     async def run() -> list[list[str]]:
         settings = config.load_settings()
         rows = []
-        async with Backend.running(settings, Library([handbook()]), 1) as backend:
+        async with App.open(settings, workers=1) as app:
             subscriptions = Subscriptions()
-            surface = server.build(backend, subscriptions)
+            surface = build_server(app, subscriptions)
             done = 0
             for step in steps:
                 for _ in range(step - done):

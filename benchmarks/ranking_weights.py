@@ -68,13 +68,13 @@ class Question:
 
 def collect(archive: Archive, row: dict[str, object]) -> Question:
     """Read the candidates of a question and rank their passages."""
-    wanted = query.read(archive, query.text_of(str(row["q"])))
+    wanted = query.read(archive, str(row["q"]))
     pages = []
     for path, score in candidates.find(archive, wanted).scored[:CANDIDATES_READ]:
-        item = archive.find(path)
+        item = archive.find_entry(path)
         assert item
         prior = min(1.0, score / (PRIOR_DIVISOR * wanted.total))
-        pages.append(ranking.Page(item.path, item.title, article.document_of(archive, item), prior))
+        pages.append(ranking.Page(item.path, item.title, article.document(archive, item), prior))
     answers = [normalize(str(answer)) for answer in row["answers"]]  # type: ignore[attr-defined]
     ranked = sorted(ranking.rank(pages, wanted), key=lambda match: match.page.path)
     articles = {

@@ -138,7 +138,7 @@ def count_resolved_links(max_pages: int) -> str:
             if number >= max_pages:
                 break
             targets = {link.target for link in read_html(raw, path).links if link.kind == "internal"}
-            entries = sum(links.resolve(archive, target) is not None for target in targets)
+            entries = sum(links.find_target(archive, target) is not None for target in targets)
             resolved += entries
             missing += len(targets) - entries
         if resolved + missing:

@@ -28,6 +28,7 @@ from libzim.writer import Creator, Hint, Item, StringProvider
 from measure import OURS, PEER_VERSION, ROOT, ZIMS, Server, peer_command, report, table
 from reading import pages
 
+from openzim_mcp.calls.search import SuggestTitles
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.language import language_of
 from openzim_mcp.worker.zim import Archive
@@ -271,13 +272,12 @@ def compare_suggestions(count: int) -> str:
     rows = []
     for path in (WIKI, DICTIONARY, MIDDLE):
         archive, plain = Archive(path.stem, [str(path)]), SuggestionSearcher(ZimArchive(path))
-        request = {"mode": "suggest", "limit": MAX_RESULTS}
         times: list[list[float]] = [[], []]
         for number, prefix in enumerate(sample_prefixes(path, count)):
             for system in (0, 1) if number % 2 else (1, 0):
                 started = time.perf_counter()
                 if system == 0:
-                    titles.suggest(archive, {"query": prefix, **request}, 0, None)
+                    titles.suggest_titles(archive, SuggestTitles(prefix, 0, MAX_RESULTS))
                 else:
                     list(plain.suggest(prefix).getResults(0, MAX_RESULTS))
                 times[system].append((time.perf_counter() - started) * 1000)

@@ -19,7 +19,6 @@ from mcp_types import TextContent
 
 from openzim_mcp import config, config_errors, errors
 from openzim_mcp.app import limits
-from openzim_mcp.app.arguments import schema
 from openzim_mcp.app.query import intents
 from openzim_mcp.cli import clients, command, main, registry
 from openzim_mcp.protocol import prompts, resources, tools
@@ -75,7 +74,7 @@ def argument_tables() -> str:
     for tool in tools.TOOLS:
         rows = [
             [f"`{name}`", _describe_type(property_schema), property_schema["description"]]
-            for name, property_schema in schema(tool.arguments)["properties"].items()
+            for name, property_schema in tools.schema(tool.request)["properties"].items()
         ]
         cost = _describe_cost(tool)
         parts.append(f"### {tool.name}\n\n{tool.description}\n\n{_table(['argument', 'type', ''], rows)}\n{cost}\n")
@@ -83,10 +82,10 @@ def argument_tables() -> str:
 
 
 def _describe_cost(tool: tools.Tool) -> str:
-    if not isinstance(tool.operation, str):
+    if tool.cost is None:
         return "The cost of a call for the rate limit depends on its arguments."
-    cost = limits.COSTS[tool.operation]
-    return f"A call costs {cost} rate-limit token{'s' * (cost > 1)} (operation `{tool.operation}`)."
+    cost = limits.COSTS[tool.cost]
+    return f"A call costs {cost} rate-limit token{'s' * (cost > 1)} (operation `{tool.cost}`)."
 
 
 def _describe_type(property_schema: dict[str, Any]) -> str:

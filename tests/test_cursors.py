@@ -26,12 +26,12 @@ def test_a_cursor_carries_the_whole_request() -> None:
     ],
 )
 def test_what_is_no_cursor_is_refused_with_a_hint(cursor: str) -> None:
-    with pytest.raises(errors.CursorRefused) as caught:
+    with pytest.raises(errors.InvalidCursor) as caught:
         cursors.decode(cursor, "zim_browse")
 
     assert caught.value.hint
 
 
 def test_a_cursor_of_another_tool_is_refused() -> None:
-    with pytest.raises(errors.CursorRefused, match="comes from zim_search"):
+    with pytest.raises(errors.InvalidCursor, match="comes from zim_search"):
         cursors.decode(cursors.encode("zim_search", "u", 0, {}), "zim_browse")

@@ -25,7 +25,7 @@ def test_an_error_without_an_operation_of_its_own_names_the_tool() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", [errors.ArchiveUnusable, errors.CursorRefused, errors.OutOfMemory])
+@pytest.mark.parametrize("kind", [errors.ArchiveUnusable, errors.InvalidCursor, errors.OutOfMemory])
 def test_an_error_survives_the_way_from_a_worker(kind: type[errors.OpenZimMcpError]) -> None:
     sent = kind("It is so.", hint="Do this.", archive="a.zim")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.zimfile import NotAZim, RawFile, checksum_matches, find_problem, identify
+from openzim_mcp.zimfile import NotAZim, ZimFile, check_header, checksum_matches, stat_parts
 
 
 def quiet(_done: int, _total: int) -> None:
@@ -28,7 +28,7 @@ def quiet(_done: int, _total: int) -> None:
     ],
 )
 def test_the_first_bytes_and_the_size_tell_what_is_wrong(zims: Path, name: str, problem: str | None) -> None:
-    assert find_problem([str(zims / name)], modified=0) == problem
+    assert check_header([str(zims / name)], modified=0).problem == problem
 
 
 def test_a_file_that_has_just_changed_and_is_short_is_still_being_written(town_zim: Path, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_file_that_has_just_changed_and_is_short_is_still_being_written(town_z
     growing.write_bytes(town_zim.read_bytes()[:5000])
 
     size = town_zim.stat().st_size
-    assert find_problem([str(growing)], time.time()) == f"still being written: 5000 of {size} bytes so far"
+    assert check_header([str(growing)], time.time()).problem == f"still being written: 5000 of {size} bytes so far"
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may read everything")
@@ -45,11 +45,11 @@ def test_a_file_without_permission_says_so(town_zim: Path, tmp_path: Path) -> No
     closed.write_bytes(town_zim.read_bytes())
     closed.chmod(0)
 
-    assert find_problem([str(closed)], modified=0) == "cannot be read: Permission denied"
+    assert check_header([str(closed)], modified=0).problem == "cannot be read: Permission denied"
 
 
 def test_a_file_that_is_gone_says_so(tmp_path: Path) -> None:
-    assert find_problem([str(tmp_path / "gone.zim")], modified=0) == "cannot be read: No such file or directory"
+    assert check_header([str(tmp_path / "gone.zim")], modified=0).problem == "cannot be read: No such file or directory"
 
 
 def test_a_version_that_nobody_reads_is_named(town_zim: Path, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_version_that_nobody_reads_is_named(town_zim: Path, tmp_path: Path) ->
     future.write_bytes(raw)
 
     with pytest.raises(NotAZim, match="version 9"):
-        RawFile([str(future)]).header()
+        ZimFile([str(future)]).header()
 
 
 def test_parts_read_as_one_file(town_zim: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_parts_read_as_one_file(town_zim: Path, tmp_path: Path) -> None:
     for part, piece in zip(parts, (whole[:100], whole[100:40_000], whole[40_000:]), strict=True):
         part.write_bytes(piece)
 
-    raw = RawFile([str(part) for part in parts])
+    raw = ZimFile([str(part) for part in parts])
 
     assert raw.size == len(whole)
     assert raw.read(90, 40_000) == whole[90:40_090]
@@ -103,14 +103,14 @@ def test_progress_reaches_the_end(town_zim: Path) -> None:
 def test_identity_changes_with_every_kind_of_replacement(town_zim: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.zim"
     file.write_bytes(town_zim.read_bytes())
-    before = identify([str(file)])
+    before = stat_parts([str(file)]).identity
 
     os.utime(file, ns=(0, file.stat().st_mtime_ns + 1))
-    touched = identify([str(file)])
+    touched = stat_parts([str(file)]).identity
     copy = tmp_path / "b.zim"
     copy.write_bytes(town_zim.read_bytes())
     os.utime(copy, ns=(0, file.stat().st_mtime_ns))
     copy.replace(file)
-    replaced = identify([str(file)])
+    replaced = stat_parts([str(file)]).identity
 
     assert len({before, touched, replaced}) == 3

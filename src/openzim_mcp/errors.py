@@ -4,7 +4,7 @@ OpenZimMcpError
 ├── OpenZimMcpConfigurationError   a setting or a directory is wrong; the command ends with exit code 2
 ├── OpenZimMcpValidationError      an argument is wrong
 │   ├── ArchiveNotFound            no such archive, or several and none named
-│   ├── CursorRefused              a cursor that does not belong to this call
+│   ├── InvalidCursor              a cursor that does not belong to this call
 │   ├── EntryNotFound              the archive has no such entry
 │   ├── InvalidPathCombination     a call that asks for several things at once, or for none
 │   ├── NamespaceNotFound          the archive has no such namespace or folder
@@ -56,10 +56,6 @@ class OpenZimMcpError(Exception):
             payload["hint"] = self.hint
         return payload | self.details
 
-    def to_wire(self) -> dict[str, Any]:
-        """Return what `from_wire` makes this error of again, in another process."""
-        return {"error": type(self).__name__, "message": self.message, "hint": self.hint, "details": self.details}
-
 
 class OpenZimMcpConfigurationError(OpenZimMcpError):
     """A setting, on the command line or in the environment, is wrong."""
@@ -77,7 +73,7 @@ class ArchiveNotFound(OpenZimMcpValidationError):
     operation = "archive_not_found"
 
 
-class CursorRefused(OpenZimMcpValidationError):
+class InvalidCursor(OpenZimMcpValidationError):
     """The cursor does not belong to this call."""
 
     operation = "invalid_cursor"
@@ -221,14 +217,14 @@ class OpenZimMcpRateLimitError(OpenZimMcpError):
     operation = "rate_limited"
 
 
-def _tree(root: type[OpenZimMcpError]) -> dict[str, type[OpenZimMcpError]]:
-    found = {root.__name__: root}
+def _subclasses(root: type[OpenZimMcpError]) -> dict[str, type[OpenZimMcpError]]:
+    classes = {root.__name__: root}
     for child in root.__subclasses__():
-        found |= _tree(child)
-    return found
+        classes |= _subclasses(child)
+    return classes
 
 
-def from_wire(reply: dict[str, Any]) -> OpenZimMcpError:
-    """Rebuild an error that a worker process sent."""
-    kind = _tree(OpenZimMcpError).get(reply["error"], OpenZimMcpArchiveError)
-    return kind(reply["message"], hint=reply["hint"], **reply["details"])
+def rebuild(name: str, message: str, hint: str | None, details: dict[str, Any]) -> OpenZimMcpError:
+    """Return an error that a worker process raised, by the name of its class."""
+    kind = _subclasses(OpenZimMcpError).get(name, OpenZimMcpArchiveError)
+    return kind(message, hint=hint, **details)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -198,3 +199,13 @@ def format_size(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"  # noqa: PLR2004
         size /= 1000
     return f"{size:.1f} TB"
+
+
+def continuation_line(offset: int, total: int) -> str:
+    """Return the line that says where a text continues."""
+    return f"[content_offset={offset} continues; {total} characters in all]"
+
+
+def iso_time(seconds: float) -> str:
+    """Return a time of the file system as results show it: UTC, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,4 +1,4 @@
-"""An archive as it lies on disk: its parts, its identity, and what its first bytes promise.
+"""A ZIM file on disk: its parts, its identity, its header and its checksum.
 
 Plain file reads, no libzim: nothing in a file can crash this.
 """
@@ -11,27 +11,39 @@ import os
 import struct
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple, NewType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-Identity = tuple[tuple[int, int, int, int], ...]
-"""Device, inode, size and modification time of each part: it changes when the file does."""
+Identity = NewType("Identity", str)
+"""Names one state of a file: it changes when the file does. It is compared, hashed and stored, never taken apart."""
 
 _HEADER = struct.Struct("<IHH16sIIQQQQIIQ")
-_MAGIC = 0x044D495A
+_MAGIC_NUMBER = 0x044D495A
+_MAGIC_BYTES = 4
 _MAJOR_VERSIONS = (5, 6)
 _CHECKSUM_BYTES = 16
-_DIRENT_NAMESPACE = 3
-_SETTLED_SECONDS = 60
-_CHUNK = 1 << 20
+_POINTER_BYTES = 8
+_DIRENT_NAMESPACE_OFFSET = 3
+_GROWING_SECONDS = 60
+_READ_BYTES = 1 << 20
 
 
-def identify(parts: Sequence[str]) -> Identity:
-    """Return the present identity of a file, given as its parts."""
-    stats = (os.stat(part) for part in parts)
-    return tuple((s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in stats)
+class FileState(NamedTuple):
+    """A file as the file system describes it now; `modified` is in seconds since the epoch."""
+
+    identity: Identity
+    size: int
+    modified: float
+
+
+def stat_parts(parts: Sequence[str]) -> FileState:
+    """Return the present state of a file, given as its parts."""
+    stats = [os.stat(part) for part in parts]
+    state = ",".join(f"{s.st_dev}:{s.st_ino}:{s.st_size}:{s.st_mtime_ns}" for s in stats)
+    digest = hashlib.blake2b(state.encode(), digest_size=16).hexdigest()
+    return FileState(Identity(digest), sum(s.st_size for s in stats), max(s.st_mtime_ns for s in stats) / 1e9)
 
 
 @dataclass(frozen=True)
@@ -46,31 +58,20 @@ class ArchiveFile:
     path: str
     parts: tuple[str, ...]
     identity: Identity
+    size: int
+    modified: float
+    uuid: str = ""
     problem: str | None = None
 
     @property
-    def size(self) -> int:
-        """Bytes over all parts."""
-        return sum(size for _, _, size, _ in self.identity)
-
-    @property
-    def modified(self) -> float:
-        """Time of the newest part, in seconds since the epoch."""
-        return max((mtime for *_, mtime in self.identity), default=0) / 1e9
-
-    @property
-    def shown(self) -> str:
+    def file_name(self) -> str:
         """The name as results show it."""
         return f"{self.name}.zim"
 
     @property
-    def redacted(self) -> str:
+    def display_path(self) -> str:
         """The path as results show it: without its directory."""
-        return f"...{self.shown}"
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return what a worker needs to open this archive."""
-        return {"name": self.name, "parts": self.parts}
+        return f"...{self.file_name}"
 
 
 @dataclass(frozen=True)
@@ -80,19 +81,19 @@ class Header:
     uuid: str
     entry_count: int
     path_pointers: int
-    checksum_at: int | None
+    checksum_offset: int | None
 
     @property
-    def promised_size(self) -> int | None:
+    def file_size(self) -> int | None:
         """The size of the complete file, where the header tells."""
-        return None if self.checksum_at is None else self.checksum_at + _CHECKSUM_BYTES
+        return None if self.checksum_offset is None else self.checksum_offset + _CHECKSUM_BYTES
 
 
 class NotAZim(Exception):
     """The bytes do not start a ZIM file that can be read; the message says why."""
 
 
-class RawFile:
+class ZimFile:
     """Random access over the parts of one file."""
 
     def __init__(self, parts: Sequence[str]) -> None:
@@ -103,78 +104,96 @@ class RawFile:
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes: fewer only at the end of the file."""
-        found = bytearray()
-        while length > len(found) and offset + len(found) < self.size:
-            at = offset + len(found)
-            part = bisect.bisect_right(self._ends, at)
+        content = bytearray()
+        while length > len(content) and offset + len(content) < self.size:
+            position = offset + len(content)
+            part = bisect.bisect_right(self._ends, position)
             with open(self._parts[part], "rb") as file:
-                file.seek(at - (self._ends[part - 1] if part else 0))
-                piece = file.read(length - len(found))
-            if not piece:
+                file.seek(position - (self._ends[part - 1] if part else 0))
+                chunk = file.read(length - len(content))
+            if not chunk:
                 break
-            found += piece
-        return bytes(found)
+            content += chunk
+        return bytes(content)
 
     def header(self) -> Header:
         """Return the header, or raise `NotAZim`."""
         raw = self.read(0, _HEADER.size)
         if not self.size:
             raise NotAZim("the file is empty (0 bytes)")
-        if len(raw) < 4 or struct.unpack_from("<I", raw)[0] != _MAGIC:  # noqa: PLR2004
+        if len(raw) < _MAGIC_BYTES or struct.unpack_from("<I", raw)[0] != _MAGIC_NUMBER:
             raise NotAZim("not a ZIM file: the first bytes are something else")
         if len(raw) < _HEADER.size:
             raise NotAZim(f"truncated: {self.size} bytes are less than a ZIM header")
-        _, major, _, uuid, entries, _, path_pointers, _, _, mime_list, _, _, checksum_at = _HEADER.unpack(raw)
+        _, major, _, uuid, entries, _, path_pointers, _, _, mime_list, _, _, checksum_offset = _HEADER.unpack(raw)
         if major not in _MAJOR_VERSIONS:
             raise NotAZim(f"ZIM format version {major} is not supported")
         return Header(
             uuid=uuid.hex(),
             entry_count=entries,
             path_pointers=path_pointers,
-            checksum_at=checksum_at if mime_list >= _HEADER.size else None,
+            checksum_offset=checksum_offset if mime_list >= _HEADER.size else None,
         )
 
     def namespace_of(self, header: Header, entry: int) -> str:
         """Return the namespace letter of an entry, or NUL where the file is damaged."""
-        pointer = self.read(header.path_pointers + 8 * entry, 8)
-        if len(pointer) < 8:  # noqa: PLR2004
+        pointer = self.read(header.path_pointers + _POINTER_BYTES * entry, _POINTER_BYTES)
+        if len(pointer) < _POINTER_BYTES:
             return "\0"
-        return self.read(struct.unpack("<Q", pointer)[0] + _DIRENT_NAMESPACE, 1).decode("latin-1") or "\0"
+        return self.read(struct.unpack("<Q", pointer)[0] + _DIRENT_NAMESPACE_OFFSET, 1).decode("latin-1") or "\0"
 
 
-def find_problem(parts: Sequence[str], modified: float) -> str | None:
-    """Return why a file cannot be opened, or None when its header and size are sound."""
+class HeaderCheck(NamedTuple):
+    """The UUID in a header, and why the file cannot be opened, if so; `is_growing` where that may change by itself."""
+
+    uuid: str = ""
+    problem: str | None = None
+    is_growing: bool = False
+
+
+def check_header(parts: Sequence[str], modified: float) -> HeaderCheck:
+    """Check the header and the size of a file that was last modified at that time."""
     try:
-        raw = RawFile(parts)
-        promised = raw.header().promised_size
+        file = ZimFile(parts)
+        header = file.header()
     except NotAZim as problem:
-        return str(problem)
+        return HeaderCheck(problem=str(problem))
     except OSError as error:
-        return f"cannot be read: {error.strerror or 'input/output error'}"
-    if promised is None or raw.size >= promised:
-        return None
-    if time.time() - modified < _SETTLED_SECONDS:
-        return f"still being written: {raw.size} of {promised} bytes so far"
-    return f"truncated: {raw.size} of {promised} bytes"
+        return HeaderCheck(problem=f"cannot be read: {error.strerror or 'input/output error'}")
+    expected = header.file_size
+    if expected is None or file.size >= expected:
+        return HeaderCheck(header.uuid)
+    if time.time() - modified < _GROWING_SECONDS:
+        growing = f"still being written: {file.size} of {expected} bytes so far"
+        return HeaderCheck(header.uuid, growing, is_growing=True)
+    return HeaderCheck(header.uuid, f"truncated: {file.size} of {expected} bytes")
+
+
+def read_uuid(parts: Sequence[str]) -> str:
+    """Return the UUID in the header of a file, or nothing where it cannot be read."""
+    try:
+        return ZimFile(parts).header().uuid
+    except (OSError, NotAZim):
+        return ""
 
 
 def checksum_matches(parts: Sequence[str], report: Callable[[int, int], None]) -> bool | None:
     """Compare the file with the MD5 that it carries; None if it carries none.
 
-    `report` is called with the bytes done and in all; what it raises ends the work.
+    `report` is called with the bytes read so far and in all.
     """
-    checksum_at = RawFile(parts).header().checksum_at
-    if checksum_at is None:
+    checksum_offset = ZimFile(parts).header().checksum_offset
+    if checksum_offset is None:
         return None
     digest = hashlib.md5(usedforsecurity=False)
     expected = bytearray()
-    done = 0
+    position = 0
     for part in parts:
         with open(part, "rb", buffering=0) as file:
-            while chunk := file.read(_CHUNK):
-                content = chunk[: max(0, checksum_at - done)]
+            while chunk := file.read(_READ_BYTES):
+                content = chunk[: max(0, checksum_offset - position)]
                 digest.update(content)
                 expected += chunk[len(content) :]
-                done += len(chunk)
-                report(min(done, checksum_at), checksum_at)
+                position += len(chunk)
+                report(min(position, checksum_offset), checksum_offset)
     return digest.digest() == bytes(expected[:_CHECKSUM_BYTES])

@@ -15,7 +15,7 @@ import pytest
 from openzim_mcp.app import watch as watch_module
 from openzim_mcp.app.watch import watch
 from openzim_mcp.library.changes import Changes
-from openzim_mcp.library.scan import Library
+from openzim_mcp.library.scan import Scanner
 
 pytestmark = pytest.mark.anyio
 INTERVAL_SECONDS = 5
@@ -66,7 +66,7 @@ def directory(tmp_path: Path) -> Path:
 @pytest.fixture
 def app(directory: Path) -> Any:
     """The part of the application that the watcher uses."""
-    library = Library([directory])
+    library = Scanner([directory])
 
     async def scan() -> Any:
         return library.scan()

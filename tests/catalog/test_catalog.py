@@ -11,7 +11,7 @@ from openzim_mcp import errors, files
 from openzim_mcp.catalog import catalog
 from openzim_mcp.catalog.catalog import CatalogEntry
 from openzim_mcp.catalog.client import Client, Timeouts
-from openzim_mcp.zimfile import RawFile
+from openzim_mcp.zimfile import ZimFile
 from support.archives import write_zim
 from support.kiwix import kiwix_serve, write_library_xml
 from support.mirror import Fault, Mirror, serve_mirror
@@ -264,7 +264,7 @@ def test_kiwix_serve_catalog_is_parsed(tmp_path: Path, client: Client) -> None:
     from_file = catalog.load_catalog(client, str(library))
 
     expected = CatalogEntry(
-        id=RawFile([str(archive)]).header().uuid,
+        id=ZimFile([str(archive)]).header().uuid,
         name="towns_en_all",
         title='Towns & "cities" <b>',
         summary="Towns",

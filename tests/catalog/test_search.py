@@ -9,8 +9,8 @@ from openzim_mcp import errors
 from openzim_mcp.catalog import search
 from openzim_mcp.catalog.catalog import Catalog, CatalogEntry
 from openzim_mcp.catalog.search import Filter
-from openzim_mcp.library.scan import Library
-from openzim_mcp.zimfile import RawFile
+from openzim_mcp.library.scan import Scanner
+from openzim_mcp.zimfile import ZimFile
 from support.catalog_entries import make_entry
 
 MINI = make_entry("wikipedia_en_all", "mini", size=10**9)
@@ -90,7 +90,7 @@ def install(folder: Path, *names: str, copy_of: Path | None = None) -> list[sear
             shutil.copy(copy_of, folder / name)
         else:
             (folder / name).write_bytes(b"not an archive")
-    return search.describe_installed(Library([folder]).scan().archives)
+    return search.describe_installed(Scanner([folder]).scan().archives)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_install_state_follows_name_and_date(tmp_path: Path, name: str, state: s
 
 
 def test_renamed_archive_is_recognized_by_uuid(tmp_path: Path, town_zim: Path) -> None:
-    uuid = RawFile([str(town_zim)]).header().uuid
+    uuid = ZimFile([str(town_zim)]).header().uuid
     entry = make_entry("wiki_en_all", "maxi", "2026-01", id=uuid)
 
     assert search.install_state(entry, install(tmp_path, "mine.zim", copy_of=town_zim)) == "installed"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.zimfile import RawFile
+from openzim_mcp.zimfile import ZimFile
 from support.archives import write_zim
 from support.command_line import CommandResult, clean_environment, run, run_on_terminal
 from support.kiwix import kiwix_serve, write_library_xml
@@ -40,7 +40,7 @@ class LocalLibrary:
         parts = re.fullmatch(r"(?P<name>.+?_.+?_.+?)(?:_(?P<flavour>mini|nopic|maxi))?_(?P<date>.{7})\.zim", name)
         assert parts
         defaults = {
-            "id": RawFile([str(archive)]).header().uuid,
+            "id": ZimFile([str(archive)]).header().uuid,
             "name": parts["name"],
             "flavour": parts["flavour"] or "",
             "title": parts["name"].title(),

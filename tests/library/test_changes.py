@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp.library.changes import ChangeDetector, Changes
-from openzim_mcp.library.scan import Library
+from openzim_mcp.library.scan import Scanner
 
 NO_CHANGES = Changes()
 
@@ -19,7 +19,7 @@ class WatchedDirectory:
     def __init__(self, path: Path, zim: Path) -> None:
         self.path, self.zim = path, zim
         path.mkdir()
-        self.library = Library([path])
+        self.library = Scanner([path])
         self.write("old.zim")
         self.detector = ChangeDetector(self.library.scan())
 
@@ -149,7 +149,7 @@ def test_unplugged_directory_is_reported_and_recovers(directory: WatchedDirector
 def test_update_with_a_thousand_archives_is_fast(tmp_path: Path, zims: Path) -> None:
     for number in range(1000):
         shutil.copy(zims / "built/empty.zim", tmp_path / f"archive_en_all_{number}_2026-01.zim")
-    listing = Library([tmp_path]).scan()
+    listing = Scanner([tmp_path]).scan()
     detector = ChangeDetector(listing)
 
     cpu_seconds = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.library.scan import Library, Refusal
+from openzim_mcp.library.scan import Rejected, Scanner
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ def shelf(tmp_path: Path, town_zim: Path) -> Path:
     return tmp_path / "zims"
 
 
-def names(library: Library) -> list[str]:
+def names(library: Scanner) -> list[str]:
     return [archive.name for archive in library.scan().archives]
 
 
 def test_archives_are_found_at_any_depth_and_sorted(shelf: Path) -> None:
-    assert names(Library([shelf])) == [
+    assert names(Scanner([shelf])) == [
         "SHOUT",
         "manual",
         "novel",
@@ -44,7 +44,7 @@ def test_archives_are_found_at_any_depth_and_sorted(shelf: Path) -> None:
 
 
 def test_a_directory_given_twice_or_inside_another_is_listed_once(shelf: Path) -> None:
-    assert names(Library([shelf, shelf / "sub", shelf])) == names(Library([shelf]))
+    assert names(Scanner([shelf, shelf / "sub", shelf])) == names(Scanner([shelf]))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_directory_given_twice_or_inside_another_is_listed_once(shelf: Path) -
     ],
 )
 def test_an_archive_answers_to_all_its_names(shelf: Path, reference: str, name: str) -> None:
-    assert Library([shelf]).find(reference.format(shelf=shelf)).name == name
+    assert Scanner([shelf]).find(reference.format(shelf=shelf)).name == name
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_is_no_name_of_an_archive_is_refused_without_a_path_in_the_message(
     shutil.copy(shelf / "SHOUT.ZIM", shelf.parent / "secret.zim")
 
     with pytest.raises(errors.ArchiveNotFound) as caught:
-        Library([shelf]).find(reference.format(shelf=shelf))
+        Scanner([shelf]).find(reference.format(shelf=shelf))
 
     assert str(shelf) not in str(caught.value.payload("t"))
     assert "SHOUT.zim" in caught.value.details["available_archives"]
@@ -94,34 +94,34 @@ def test_what_is_no_name_of_an_archive_is_refused_without_a_path_in_the_message(
 
 def test_a_near_miss_names_the_nearest_archive(shelf: Path) -> None:
     with pytest.raises(errors.ArchiveNotFound) as caught:
-        Library([shelf]).find("manul.zim")
+        Scanner([shelf]).find("manul.zim")
 
     assert caught.value.hint == "Did you mean 'manual'?"
 
 
 def test_without_a_name_it_is_the_only_archive_or_an_error_that_lists_them(shelf: Path) -> None:
-    assert Library([shelf / "sub"]).find(None).name == "manual"
+    assert Scanner([shelf / "sub"]).find(None).name == "manual"
     with pytest.raises(errors.ArchiveNotFound, match=r"Several archives are served \(6\)"):
-        Library([shelf]).find(None)
+        Scanner([shelf]).find(None)
 
 
 def test_an_empty_directory_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(errors.ArchiveNotFound, match="no archive to read"):
-        Library([tmp_path]).find(None)
+        Scanner([tmp_path]).find(None)
 
 
 def test_a_single_file_can_be_served_and_nothing_beside_it(shelf: Path) -> None:
-    library = Library([shelf / "books" / "novel.zim"])
+    library = Scanner([shelf / "books" / "novel.zim"])
 
     assert names(library) == ["novel"]
     assert library.find(None).name == "novel"
-    assert library.shown_directories == ["...novel.zim"]
+    assert library.display_directories == ["...novel.zim"]
 
 
 def test_a_directory_behind_a_link_is_addressed_as_it_was_given(shelf: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(shelf)
 
-    library = Library([tmp_path / "link"])
+    library = Scanner([tmp_path / "link"])
 
     assert library.find(f"{tmp_path}/link/other/novel.zim").name == "novel@other"
 
@@ -137,7 +137,7 @@ def test_links_are_followed_inside_and_refused_outside(shelf: Path, tmp_path: Pa
     (shelf / "exit").symlink_to(outside)
     (shelf / "dangling.zim").symlink_to("nowhere.zim")
 
-    listing = Library([shelf]).scan()
+    listing = Scanner([shelf]).scan()
 
     assert [a.name for a in listing.archives] == [
         "SHOUT",
@@ -149,15 +149,15 @@ def test_links_are_followed_inside_and_refused_outside(shelf: Path, tmp_path: Pa
         "wiki_en_all_2024-05",
     ]
     leaves = "symbolic link that leaves the allowed directories"
-    assert set(listing.refused) == {
-        Refusal("escape.zim", leaves),
-        Refusal("exit", leaves),
-        Refusal("dangling.zim", "not a regular file, or a link to nothing"),
+    assert set(listing.rejected) == {
+        Rejected("escape.zim", leaves),
+        Rejected("exit", leaves),
+        Rejected("dangling.zim", "not a regular file, or a link to nothing"),
     }
 
 
 def test_a_split_archive_is_one_archive(zims: Path) -> None:
-    library = Library([zims / "real"])
+    library = Scanner([zims / "real"])
 
     archive = library.find("wikipedia_en_ray_charles_2015-06_split")
 
@@ -168,7 +168,7 @@ def test_a_split_archive_is_one_archive(zims: Path) -> None:
 
 
 def test_a_split_archive_can_be_served_by_itself(zims: Path) -> None:
-    library = Library([zims / "real" / "wikipedia_en_ray_charles_2015-06_split.zimaa"])
+    library = Scanner([zims / "real" / "wikipedia_en_ray_charles_2015-06_split.zimaa"])
 
     assert len(library.find(None).parts) == 15
 
@@ -180,11 +180,11 @@ def test_a_split_archive_with_a_part_missing_is_truncated(zims: Path, tmp_path: 
     for file in tmp_path.iterdir():
         os.utime(file, (0, 0))
 
-    assert Library([tmp_path]).find(None).problem == "truncated: 200000 of 1476042 bytes"
+    assert Scanner([tmp_path]).find(None).problem == "truncated: 200000 of 1476042 bytes"
 
 
 def test_broken_files_are_listed_with_the_reason(zims: Path) -> None:
-    problems = {archive.name: archive.problem for archive in Library([zims / "damaged"]).scan().archives}
+    problems = {archive.name: archive.problem for archive in Scanner([zims / "damaged"]).scan().archives}
 
     assert problems["not_a_zim"] == "not a ZIM file: the first bytes are something else"
     assert problems["zero_bytes"] == "the file is empty (0 bytes)"
@@ -196,7 +196,7 @@ def test_files_that_are_still_being_downloaded_are_left_alone(shelf: Path, town_
     (shelf / "copying.zim").write_bytes(town_zim.read_bytes()[:9000])
     shutil.copy(town_zim, shelf / "aria.zim")
     (shelf / "aria.zim.aria2").write_bytes(b"")
-    library = Library([shelf])
+    library = Scanner([shelf])
 
     problems = {archive.name: archive.problem for archive in library.scan().archives}
 
@@ -212,7 +212,7 @@ def test_files_that_are_still_being_downloaded_are_left_alone(shelf: Path, town_
 
 
 def test_a_new_file_is_found_at_once_and_a_removed_one_is_gone(shelf: Path, town_zim: Path) -> None:
-    library = Library([shelf])
+    library = Scanner([shelf])
     library.scan()
 
     shutil.copy(town_zim, shelf / "late.zim")
@@ -223,7 +223,7 @@ def test_a_new_file_is_found_at_once_and_a_removed_one_is_gone(shelf: Path, town
 
 
 def test_a_replaced_file_has_another_identity_at_once(shelf: Path, town_zim: Path) -> None:
-    library = Library([shelf])
+    library = Scanner([shelf])
     before = library.find("manual")
 
     shutil.copy(town_zim, shelf / "new")
@@ -233,7 +233,7 @@ def test_a_replaced_file_has_another_identity_at_once(shelf: Path, town_zim: Pat
 
 
 def test_an_unplugged_directory_is_reported_and_comes_back(shelf: Path) -> None:
-    library = Library([shelf, shelf / "books"])
+    library = Scanner([shelf, shelf / "books"])
     away = shelf.with_name("away")
 
     shelf.rename(away)
@@ -243,7 +243,7 @@ def test_an_unplugged_directory_is_reported_and_comes_back(shelf: Path) -> None:
 
     assert unplugged.archives == ()
     assert unplugged.directories_accessible == 0
-    assert unplugged.refused[0] == Refusal(
+    assert unplugged.rejected[0] == Rejected(
         "zims", "directory cannot be read: No such file or directory", is_directory=True
     )
     assert back.directories_accessible == 2
@@ -255,15 +255,15 @@ def test_hidden_directories_and_folders_named_like_archives_are_no_archives(shel
     shutil.copy(town_zim, shelf / ".trash" / "deleted.zim")
     (shelf / "folder.zim").mkdir()
 
-    listing = Library([shelf]).scan()
+    listing = Scanner([shelf]).scan()
 
     assert not {"deleted", "folder"} & {archive.name for archive in listing.archives}
-    assert listing.refused == ()
+    assert listing.rejected == ()
 
 
 def test_names_are_shown_without_what_cannot_be_seen(tmp_path: Path, town_zim: Path) -> None:
     shutil.copy(town_zim, tmp_path / "evil\u202e\n\x1b[31m.zim")
-    library = Library([tmp_path])
+    library = Scanner([tmp_path])
 
     assert names(library) == ["evil [31m"]
     assert library.find("evil [31m").name == "evil [31m"
@@ -272,7 +272,7 @@ def test_names_are_shown_without_what_cannot_be_seen(tmp_path: Path, town_zim: P
 def test_a_scan_of_a_thousand_archives_takes_less_than_fifty_milliseconds(tmp_path: Path, zims: Path) -> None:
     for number in range(1000):
         shutil.copy(zims / "built/empty.zim", tmp_path / f"archive_en_{number}.zim")
-    library = Library([tmp_path])
+    library = Scanner([tmp_path])
     library.scan()
 
     used = []

@@ -1,87 +1,181 @@
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 from pathlib import Path
 
 import anyio
 import pytest
 
-from openzim_mcp.library.verdicts import Verdicts
-from openzim_mcp.pool.jobs import Verification, Verifier
+from openzim_mcp.calls.archive import ChecksumResult, ReadMetadata, Verify
+from openzim_mcp.config import CacheSettings
+from openzim_mcp.library.facts import FactStore
+from openzim_mcp.pool.jobs import JobRun, JobRunner
+from openzim_mcp.pool.pool import Pool
+from openzim_mcp.pool.results import ResultCache
 from support.archives import archive_file
+from support.stdio_server import child_pids, is_alive
 
 pytestmark = pytest.mark.anyio
+LARGE = "built/dictionary_pub.zim"
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
 
 
-async def test_the_verdict_is_kept_by_the_state_of_the_file(zims: Path, town_zim: Path) -> None:
-    verifier = Verifier()
-    sound, damaged = archive_file(town_zim), archive_file(zims / "damaged/bad_checksum.zim")
-    async with verifier.running():
-        assert await verifier.verdict(sound) is None
-        first = await verifier.verify(sound, patience=20)
-        await verifier.verify(damaged, patience=20)
-
-        assert await verifier.verify(sound, patience=0) is first
-        assert await verifier.verdict(sound) is True
-        assert await verifier.verdict(damaged) is False
+def make_runner() -> JobRunner:
+    return JobRunner(FactStore(), memory_mib=1024)
 
 
-async def test_a_listener_hears_how_far_it_is(town_zim: Path) -> None:
-    verifier = Verifier()
-    heard: list[tuple[int, int]] = []
+async def test_checksum_result_is_kept_for_the_file(zims: Path, town_zim: Path) -> None:
+    runner = make_runner()
+    valid, damaged = archive_file(town_zim), archive_file(zims / "damaged/bad_checksum.zim")
+    async with runner.running():
+        assert await runner.latest(valid, Verify()) is None
+        for archive in (valid, damaged):
+            await runner.run(archive, Verify(), timeout=60)
+        results = [await runner.latest(archive, Verify()) for archive in (valid, damaged)]
 
-    async def listen(done: int, total: int) -> None:
-        heard.append((done, total))
-
-    async with verifier.running():
-        await verifier.verify(archive_file(town_zim), patience=20, listener=listen)
-
-    assert heard
-    assert all(done <= total for done, total in heard)
+    assert [run.result for run in results if run] == [ChecksumResult(valid=True), ChecksumResult(valid=False)]
 
 
-async def test_without_patience_it_goes_on_by_itself(zims: Path) -> None:
-    verifier = Verifier()
-    archive = archive_file(zims / "built/dictionary_pub.zim")
-    async with verifier.running():
-        run = await verifier.verify(archive, patience=0)
-        assert not run.done
+async def test_result_of_another_process_is_taken_unless_forced(town_zim: Path) -> None:
+    archive = archive_file(town_zim)
+    FactStore().save(archive, "checksum", ChecksumResult(valid=False))
+    runner = make_runner()
+    async with runner.running():
+        assert (await runner.run(archive, Verify(), timeout=60)).result == ChecksumResult(valid=False)
+        forced = await runner.run(archive, Verify(), timeout=60, force=True)
+        latest = await runner.latest(archive, Verify())
 
-        assert (await verifier.verify(archive, patience=20)).valid is True
-
-
-async def test_a_file_that_goes_away_is_not_called_damaged(town_zim: Path, tmp_path: Path) -> None:
-    verifier = Verifier()
-    gone = tmp_path / "gone.zim"
-    gone.write_bytes(town_zim.read_bytes())
-    archive = archive_file(gone)
-    gone.unlink()
-    async with verifier.running():
-        run = await verifier.verify(archive, patience=20)
-
-        assert (run.done, run.valid) == (True, None)
-        assert run.problem == "cannot be read to its end: No such file or directory"
-        assert await verifier.verdict(archive) is None
+    assert forced.result == ChecksumResult(valid=True)
+    assert latest is not None
+    assert latest.result == ChecksumResult(valid=True)
 
 
-async def test_it_ends_with_the_server(zims: Path) -> None:
-    verifier = Verifier()
-    async with verifier.running():
-        run = await verifier.verify(archive_file(zims / "built/dictionary_pub.zim"), patience=0)
+async def test_progress_is_reported(zims: Path) -> None:
+    runner = make_runner()
+    steps: list[tuple[int, int]] = []
 
-    assert run.done
-    assert run.valid is None
+    async def progress(done: int, total: int) -> None:
+        steps.append((done, total))
+
+    async with runner.running():
+        run = await runner.run(archive_file(zims / LARGE), Verify(), timeout=60, progress=progress)
+
+    assert steps
+    assert all(done <= total for done, total in steps)
+    assert run.done > 0
 
 
-async def test_of_two_who_ask_at_once_the_second_joins_the_run_of_the_first(town_zim: Path, tmp_path: Path) -> None:
-    verifier = Verifier(Verdicts(str(tmp_path / "verdicts.json")))
-    runs: list[Verification] = []
+async def test_run_continues_after_the_timeout(zims: Path) -> None:
+    runner = make_runner()
+    archive = archive_file(zims / LARGE)
+    async with runner.running():
+        first = await runner.run(archive, Verify(), timeout=0)
+        assert not first.finished.is_set()
+        second = await runner.run(archive, Verify(), timeout=60)
+
+    assert second is first
+    assert first.result == ChecksumResult(valid=True)
+
+
+async def test_removed_file_is_not_called_damaged(town_zim: Path, tmp_path: Path) -> None:
+    runner = make_runner()
+    archive = archive_file(Path(shutil.copy(town_zim, tmp_path)))
+    Path(archive.path).unlink()
+    async with runner.running():
+        run = await runner.run(archive, Verify(), timeout=60)
+
+        assert run.result == ChecksumResult(None, "cannot be read to its end: No such file or directory")
+        assert await runner.latest(archive, Verify()) is None
+
+
+async def test_concurrent_callers_share_one_run(town_zim: Path) -> None:
+    runner = make_runner()
+    runs: list[JobRun[ChecksumResult]] = []
 
     async def ask() -> None:
-        runs.append(await verifier.verify(archive_file(town_zim), patience=20))
+        runs.append(await runner.run(archive_file(town_zim), Verify(), timeout=60))
 
-    async with verifier.running(), anyio.create_task_group() as tasks:
+    async with runner.running(), anyio.create_task_group() as tasks:
         tasks.start_soon(ask)
         tasks.start_soon(ask)
 
     assert runs[0] is runs[1]
-    assert runs[0].valid is True
+    assert runs[0].result == ChecksumResult(valid=True)
+
+
+@needs_proc
+async def test_run_ends_with_the_server(zims: Path) -> None:
+    runner = make_runner()
+    async with runner.running():
+        run = await runner.run(archive_file(zims / LARGE), Verify(), timeout=0)
+
+    assert run.finished.is_set()
+    assert run.result is None
+    assert child_pids(os.getpid()) == []
+
+
+async def wait_for_process() -> int:
+    while not (pids := child_pids(os.getpid())):
+        await anyio.sleep(0.01)
+    return pids[0]
+
+
+@needs_proc
+async def test_run_is_cancelled_with_its_last_caller(zims: Path) -> None:
+    runner = make_runner()
+    archive = archive_file(zims / LARGE)
+    async with runner.running():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: runner.run(archive, Verify(), timeout=60))
+            pid = await wait_for_process()
+            os.kill(pid, signal.SIGSTOP)
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(60):
+            while is_alive(pid):
+                await anyio.sleep(0.01)
+
+        assert (await runner.run(archive, Verify(), timeout=60)).result == ChecksumResult(valid=True)
+
+
+@needs_proc
+async def test_slow_job_neither_delays_calls_nor_quarantines(town_zim: Path, zims: Path) -> None:
+    facts = FactStore()
+    runner = JobRunner(facts, memory_mib=1024)
+    pool = Pool(facts, ResultCache(CacheSettings(enabled=False)), workers=1, deadline=20, memory_mib=1024)
+    slow, other = archive_file(zims / LARGE), archive_file(town_zim)
+    async with runner.running(), pool.running():
+        await pool.call(other, ReadMetadata())
+        workers = set(child_pids(os.getpid()))
+        await runner.run(slow, Verify(), timeout=0)
+        while not (started := set(child_pids(os.getpid())) - workers):
+            await anyio.sleep(0.01)
+        (pid,) = started
+        os.kill(pid, signal.SIGSTOP)
+
+        assert os.getpriority(os.PRIO_PROCESS, pid) >= os.getpriority(os.PRIO_PROCESS, 0)
+        for archive in (slow, other):
+            assert (await pool.call(archive, ReadMetadata())).metadata
+        assert facts.of(slow.identity).incidents == {}
+        os.kill(pid, signal.SIGCONT)
+
+
+@needs_proc
+async def test_crash_of_a_job_is_an_error_and_does_not_quarantine(zims: Path) -> None:
+    runner = make_runner()
+    archive = archive_file(zims / LARGE)
+    async with runner.running(), anyio.create_task_group() as tasks:
+        runs: list[JobRun[ChecksumResult]] = []
+
+        async def ask() -> None:
+            runs.append(await runner.run(archive, Verify(), timeout=60))
+
+        tasks.start_soon(ask)
+        os.kill(await wait_for_process(), signal.SIGSEGV)
+
+    assert (runs[0].result, runs[0].error) in {
+        (None, "it crashed the reader (SIGSEGV)"),
+        (None, "The process that reads archives cannot be started."),
+    }
+    assert runner._facts.of(archive.identity).incidents == {}

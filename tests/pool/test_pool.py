@@ -1,12 +1,12 @@
-"""Faults, on real files and real processes: the engine outlives them all."""
+"""The pool on real files and real processes: it survives every fault."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
-import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,13 @@ import anyio
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.pool.pool import Engine
+from openzim_mcp.calls.archive import EntryRow, EntryRows, ListEntries, ProbeIndexes, ReadMetadata
+from openzim_mcp.calls.search import FindPassages, FindTitles, ScoreTitles, SearchText
+from openzim_mcp.config import CacheSettings
+from openzim_mcp.library.facts import FactStore
+from openzim_mcp.pool.pool import Pool
+from openzim_mcp.pool.results import ResultCache
 from openzim_mcp.token_bucket import TokenBucket
-from openzim_mcp.worker.archive import browse, health, metadata
 from openzim_mcp.zimfile import ArchiveFile
 from support.archives import archive_file
 from support.stdio_server import child_pids, is_alive
@@ -26,21 +30,22 @@ if not Path("/proc/self/task").is_dir():
     pytest.skip("worker processes are found through /proc", allow_module_level=True)
 
 
-def engine(workers: int = 1, deadline: float = 20) -> Engine:
-    return Engine(workers=workers, deadline=deadline, memory_mib=1024)
+def make_pool(workers: int = 1, deadline: float = 20, *, cache: bool = False) -> Pool:
+    results = ResultCache(CacheSettings(enabled=cache))
+    return Pool(FactStore(), results, workers=workers, deadline=deadline, memory_mib=1024)
 
 
-async def title(pool: Engine, archive: ArchiveFile) -> str:
-    return str((await pool.call(metadata.describe, archive))["metadata"]["Title"])
+async def title(pool: Pool, archive: ArchiveFile) -> str:
+    return (await pool.call(archive, ReadMetadata())).metadata["Title"]
 
 
 @pytest.fixture
-def sound(town_zim: Path) -> ArchiveFile:
+def valid_archive(town_zim: Path) -> ArchiveFile:
     return archive_file(town_zim, "towns")
 
 
 @pytest.fixture
-def victim(town_zim: Path, tmp_path: Path) -> Path:
+def copied_archive(town_zim: Path, tmp_path: Path) -> Path:
     """A copy of the small archive that a test may ruin."""
     return Path(shutil.copy(town_zim, tmp_path / "victim.zim"))
 
@@ -65,94 +70,81 @@ async def meanwhile(call: Callable[[], Awaitable[Any]], act: Callable[[list[int]
     return results
 
 
-async def test_a_call_runs_in_another_process_and_returns_plain_data(sound: ArchiveFile) -> None:
-    pool = engine()
+async def test_call_runs_in_another_process_and_is_typed(valid_archive: ArchiveFile) -> None:
+    pool = make_pool()
     async with pool.running():
-        page = await pool.call(browse.page, sound, namespace="C", offset=0, limit=1)
+        page = await pool.call(valid_archive, ListEntries("C", 0, 1))
 
-    assert page == {
-        "archive": "towns.zim",
-        "namespace": "C",
-        "entries": [{"path": "Alderwick", "title": "Alderwick", "mime_type": "text/html"}],
-        "total": 7,
-        "offset": 0,
-        "limit": 1,
-        "done": False,
-    }
+    assert page == EntryRows("C", [EntryRow("Alderwick", "Alderwick", "text/html")], 7)
 
 
-async def test_an_error_of_a_service_comes_through_as_itself(sound: ArchiveFile) -> None:
-    pool = engine()
+async def test_error_of_a_worker_function_keeps_its_class(valid_archive: ArchiveFile) -> None:
+    pool = make_pool()
     async with pool.running():
         with pytest.raises(errors.NamespaceNotFound) as caught:
-            await pool.call(browse.page, sound, namespace="Q", offset=0, limit=1)
+            await pool.call(valid_archive, ListEntries("Q", 0, 1))
 
     assert caught.value.details["archive"] == "towns.zim"
 
 
-async def test_a_failure_that_nobody_foresaw_is_logged_and_not_shown(
-    sound: ArchiveFile, caplog: pytest.LogCaptureFixture
+async def test_unexpected_exception_is_logged_not_shown(
+    valid_archive: ArchiveFile, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pool = engine()
+    pool = make_pool()
     async with pool.running():
         with pytest.raises(errors.OpenZimMcpArchiveError, match="failed unexpectedly"):
-            await pool.call(browse.page, sound, namespace=None, offset=0, limit=1)
-        assert await title(pool, sound) == "Test"
+            await pool.call(valid_archive, ListEntries(None, 0, 1))  # type: ignore[arg-type]
+        assert await title(pool, valid_archive) == "Test"
 
-    assert "AttributeError" in caplog.text
+    assert "ValidationError" in caplog.text
 
 
-async def test_a_worker_killed_in_the_middle_of_a_call_is_replaced_and_the_call_answered(sound: ArchiveFile) -> None:
-    pool = engine()
+async def test_call_is_retried_when_its_worker_is_killed(valid_archive: ArchiveFile) -> None:
+    pool = make_pool()
     async with pool.running():
-        await title(pool, sound)
+        await title(pool, valid_archive)
         results = await meanwhile(
-            lambda: title(pool, sound), lambda pids: [os.kill(p, signal.SIGKILL) for p in pids] and None
+            lambda: title(pool, valid_archive), lambda pids: [os.kill(p, signal.SIGKILL) for p in pids] and None
         )
 
         assert results == ["Test"]
-        assert pool.quarantine.of(sound) == {}
+        assert pool.facts.of(valid_archive.identity).incidents == {}
 
 
-async def test_a_worker_killed_while_idle_is_replaced_unnoticed(sound: ArchiveFile) -> None:
-    pool = engine()
+async def test_idle_worker_that_is_killed_is_replaced(valid_archive: ArchiveFile) -> None:
+    pool = make_pool()
     async with pool.running():
-        await title(pool, sound)
+        await title(pool, valid_archive)
         for pid in child_pids(os.getpid()):
             os.kill(pid, signal.SIGKILL)
 
-        assert await title(pool, sound) == "Test"
+        assert await title(pool, valid_archive) == "Test"
 
 
-async def test_a_call_that_never_returns_ends_at_its_deadline_and_closes_only_its_archive(
-    sound: ArchiveFile, victim: Path
-) -> None:
-    stuck = archive_file(victim)
-    pool = engine(deadline=1)
+async def test_call_that_hangs_quarantines_only_its_archive(valid_archive: ArchiveFile, copied_archive: Path) -> None:
+    stuck = archive_file(copied_archive)
+    pool = make_pool(deadline=1)
     async with pool.running():
         await title(pool, stuck)
-        started = time.monotonic()
         (error,) = await meanwhile(lambda: title(pool, stuck), lambda _: None)
-        took = time.monotonic() - started
 
         assert isinstance(error, errors.ArchiveQuarantined)
         assert error.message == (
-            "'victim' could not be read: it took longer than 1 s. It stays closed until the file changes."
+            "'victim' could not be read: it took longer than 1 s. It stays quarantined until the file changes."
         )
-        assert 0.9 < took < 5
-        assert await title(pool, sound) == "Test"
-        with pytest.raises(errors.ArchiveQuarantined, match="Archive 'victim' is closed: earlier, it took longer"):
+        assert await title(pool, valid_archive) == "Test"
+        with pytest.raises(errors.ArchiveQuarantined, match="Archive 'victim' is quarantined: earlier, it took longer"):
             await title(pool, stuck)
-        os.utime(victim)
-        assert await title(pool, archive_file(victim)) == "Test"
+        os.utime(copied_archive)
+        assert await title(pool, archive_file(copied_archive)) == "Test"
 
 
 @pytest.mark.parametrize("crash", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
-async def test_a_crash_closes_the_archive_and_nothing_else(
-    sound: ArchiveFile, victim: Path, crash: signal.Signals
+async def test_crash_quarantines_only_its_archive(
+    valid_archive: ArchiveFile, copied_archive: Path, crash: signal.Signals
 ) -> None:
-    broken = archive_file(victim)
-    pool = engine()
+    broken = archive_file(copied_archive)
+    pool = make_pool()
 
     def end(pids: list[int]) -> None:
         for pid in pids:
@@ -165,16 +157,16 @@ async def test_a_crash_closes_the_archive_and_nothing_else(
 
         assert isinstance(error, errors.ArchiveQuarantined)
         assert f"crashed the reader ({crash.name})" in error.message
-        assert str(victim.parent) not in str(error.payload("t"))
-        assert await title(pool, sound) == "Test"
+        assert str(copied_archive.parent) not in str(error.payload("t"))
+        assert await title(pool, valid_archive) == "Test"
 
 
-async def test_a_crash_while_the_file_was_replaced_is_not_held_against_it(victim: Path) -> None:
-    before = archive_file(victim)
-    pool = engine()
+async def test_crash_while_the_file_is_replaced_does_not_quarantine(copied_archive: Path) -> None:
+    before = archive_file(copied_archive)
+    pool = make_pool()
 
     def replace_and_crash(pids: list[int]) -> None:
-        os.utime(victim, (1, 1))
+        os.utime(copied_archive, (1, 1))
         for pid in pids:
             os.kill(pid, signal.SIGBUS)
             os.kill(pid, signal.SIGCONT)
@@ -184,36 +176,36 @@ async def test_a_crash_while_the_file_was_replaced_is_not_held_against_it(victim
         (error,) = await meanwhile(lambda: title(pool, before), replace_and_crash)
 
         assert isinstance(error, errors.ArchiveChanged)
-        assert await title(pool, archive_file(victim)) == "Test"
+        assert await title(pool, archive_file(copied_archive)) == "Test"
 
 
-async def test_a_damaged_index_closes_only_the_index(zims: Path) -> None:
+async def test_damaged_index_quarantines_only_the_index(zims: Path) -> None:
     broken = archive_file(zims / "damaged/index_bytes_segfault_suggest.zim")
-    pool = engine()
+    pool = make_pool()
     async with pool.running():
-        with pytest.raises(errors.ArchiveQuarantined, match="Its search index stays closed"):
-            await pool.call(health.try_indexes, broken)
+        with pytest.raises(errors.ArchiveQuarantined, match="Its search index stays quarantined"):
+            await pool.call(broken, ProbeIndexes())
         with pytest.raises(errors.ArchiveQuarantined, match="The search index of"):
-            await pool.call(health.try_indexes, broken)
+            await pool.call(broken, ProbeIndexes())
 
         assert await title(pool, broken) == "SQLite Docs"
 
 
-async def test_a_decompression_bomb_is_an_error_about_memory(zims: Path, sound: ArchiveFile) -> None:
-    pool = engine()
+async def test_decompression_bomb_is_a_memory_error(zims: Path, valid_archive: ArchiveFile) -> None:
+    pool = make_pool()
     async with pool.running():
         with pytest.raises(errors.OutOfMemory, match="takes more memory than a worker may have"):
-            await pool.call(metadata.describe, archive_file(zims / "damaged/decompression_bomb.zim"))
+            await pool.call(archive_file(zims / "damaged/decompression_bomb.zim"), ReadMetadata())
 
-        assert await title(pool, sound) == "Test"
+        assert await title(pool, valid_archive) == "Test"
 
 
-async def test_sixty_four_calls_at_once_are_all_answered(sound: ArchiveFile) -> None:
-    pool = engine(workers=2)
+async def test_concurrent_calls_are_all_answered(valid_archive: ArchiveFile) -> None:
+    pool = make_pool(workers=2)
     titles: list[str] = []
 
     async def one() -> None:
-        titles.append(await title(pool, sound))
+        titles.append(await title(pool, valid_archive))
 
     async with pool.running():
         async with anyio.create_task_group() as tasks:
@@ -224,32 +216,113 @@ async def test_sixty_four_calls_at_once_are_all_answered(sound: ArchiveFile) -> 
         assert len(child_pids(os.getpid())) == 2
 
 
-async def test_the_first_call_waits_for_the_worker_that_is_starting(sound: ArchiveFile) -> None:
-    pool = engine(workers=2)
+async def test_first_call_waits_for_the_starting_worker(valid_archive: ArchiveFile) -> None:
+    pool = make_pool(workers=2)
     async with pool.running():
-        await title(pool, sound)
+        await title(pool, valid_archive)
 
         assert len(child_pids(os.getpid())) == 1
 
 
-async def test_a_cancelled_call_stops_its_worker(sound: ArchiveFile) -> None:
-    pool = engine()
+async def test_cancelled_call_that_hangs_ends_its_worker(
+    valid_archive: ArchiveFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openzim_mcp.pool.pool._ABANDONED_SECONDS", 0.2)
+    pool = make_pool()
     async with pool.running():
-        await title(pool, sound)
+        await title(pool, valid_archive)
         (pid,) = child_pids(os.getpid())
         os.kill(pid, signal.SIGSTOP)
         with anyio.move_on_after(0.2) as scope:
-            await title(pool, sound)
+            await title(pool, valid_archive)
 
         assert scope.cancelled_caught
+        assert await title(pool, valid_archive) == "Test"
         assert not is_alive(pid)
-        assert await title(pool, sound) == "Test"
 
 
-async def test_no_process_is_left_behind(sound: ArchiveFile) -> None:
-    pool = engine(workers=2)
+async def test_cancelled_call_that_finishes_keeps_its_worker(valid_archive: ArchiveFile) -> None:
+    pool = make_pool()
     async with pool.running():
-        await title(pool, sound)
+        await title(pool, valid_archive)
+        pids = child_pids(os.getpid())
+        os.kill(pids[0], signal.SIGSTOP)
+        with anyio.move_on_after(0.2) as scope:
+            await title(pool, valid_archive)
+        os.kill(pids[0], signal.SIGCONT)
+
+        assert scope.cancelled_caught
+        assert await title(pool, valid_archive) == "Test"
+        assert child_pids(os.getpid()) == pids
+
+
+async def test_call_each_timeout_starts_no_new_worker(valid_archive: ArchiveFile) -> None:
+    archives = [replace(valid_archive, name=f"copy{number}") for number in range(50)]
+    pool = make_pool()
+    async with pool.running():
+        await title(pool, valid_archive)
+        pids = child_pids(os.getpid())
+        outcomes = await pool.call_each(archives, ReadMetadata(), timeout=0)
+
+        assert outcomes.results == {}
+        assert set(outcomes.errors) == {archive.name for archive in archives}
+        assert await title(pool, valid_archive) == "Test"
+        assert child_pids(os.getpid()) == pids
+
+
+async def test_call_each_returns_results_and_errors_by_name(valid_archive: ArchiveFile) -> None:
+    broken = replace(valid_archive, name="broken", problem="truncated: 1 of 2 bytes")
+    steps: list[tuple[int, int]] = []
+
+    async def progress(done: int, total: int) -> None:
+        steps.append((done, total))
+
+    pool = make_pool()
+    async with pool.running():
+        outcomes = await pool.call_each([valid_archive, broken], FindTitles("Ravenport", 0, 1), progress=progress)
+
+    assert [hit.title for hit in outcomes.results["towns"].results] == ["Ravenport"]
+    assert [type(error) for error in outcomes.errors.values()] == [errors.ArchiveUnusable]
+    assert steps == [(1, 2), (2, 2)]
+
+
+async def test_cached_call_of_many_archives_is_answered_from_memory(valid_archive: ArchiveFile) -> None:
+    archives = [replace(valid_archive, name=f"copy{n}", identity=f"{n}") for n in range(300)]  # type: ignore[arg-type]
+    call = ScoreTitles(["Ravenport"], [])
+    pool = make_pool(cache=True)
+    async with pool.running():
+        await pool.call_each(archives, call)
+        hits_before = pool.results.hits
+        again = await pool.call_each(archives, call)
+
+    assert len(again.results) == 300
+    assert pool.results.hits - hits_before == 300
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        SearchText("sqlite", 0, 3, snippet_chars=200, scan_seconds=5.0),
+        FindPassages("what is sqlite?", scan_seconds=5.0),
+        ScoreTitles(["SQLite"], []),
+    ],
+    ids=lambda call: type(call).__name__,
+)
+async def test_call_runs_without_a_quarantined_index(zims: Path, call: SearchText) -> None:
+    broken = archive_file(zims / "damaged/index_bytes_segfault_suggest.zim")
+    pool = make_pool()
+    async with pool.running():
+        pool.facts.quarantine(broken, "index", "it crashed", is_timeout=False)
+
+        assert await pool.call(broken, call)
+        with pytest.raises(errors.ArchiveQuarantined):
+            await pool.call(broken, FindTitles("sqlite", 0, 1))
+
+
+async def test_no_process_outlives_the_pool(valid_archive: ArchiveFile) -> None:
+    pool = make_pool(workers=2)
+    async with pool.running():
+        await title(pool, valid_archive)
         pids = child_pids(os.getpid())
         assert pids
 
@@ -257,44 +330,44 @@ async def test_no_process_is_left_behind(sound: ArchiveFile) -> None:
     assert child_pids(os.getpid()) == []
 
 
-async def test_restarts_are_bounded(sound: ArchiveFile) -> None:
-    pool = engine()
+async def test_restarts_are_bounded(valid_archive: ArchiveFile) -> None:
+    pool = make_pool()
     pool._restarts = TokenBucket(rate=4, capacity=2, clock=lambda: 0)
     async with pool.running():
         for _ in range(2):
-            assert await title(pool, sound) == "Test"
+            assert await title(pool, valid_archive) == "Test"
             for pid in child_pids(os.getpid()):
                 os.kill(pid, signal.SIGKILL)
         with anyio.move_on_after(1) as scope:
-            await title(pool, sound)
+            await title(pool, valid_archive)
 
         assert scope.cancelled_caught
         assert child_pids(os.getpid()) == []
 
 
-async def test_a_worker_that_cannot_start_is_an_error_and_not_a_loop(
-    sound: ArchiveFile, monkeypatch: pytest.MonkeyPatch
+async def test_worker_that_cannot_start_is_an_error(
+    valid_archive: ArchiveFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
-    pool = engine()
+    pool = make_pool()
     async with pool.running():
         with pytest.raises(errors.WorkerFailed, match="cannot be started"):
-            await title(pool, sound)
+            await title(pool, valid_archive)
 
 
-async def test_an_archive_with_a_known_problem_never_reaches_a_worker(sound: ArchiveFile) -> None:
-    broken = ArchiveFile("b", sound.path, sound.parts, sound.identity, problem="truncated: 1 of 2 bytes")
-    pool = engine()
+async def test_archive_with_a_problem_reaches_no_worker(valid_archive: ArchiveFile) -> None:
+    broken = replace(valid_archive, name="b", problem="truncated: 1 of 2 bytes")
+    pool = make_pool()
     async with pool.running():
         with pytest.raises(errors.ArchiveUnusable, match="'b' cannot be opened: truncated: 1 of 2 bytes"):
             await title(pool, broken)
 
 
-async def test_the_worker_gets_no_secret(sound: ArchiveFile, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_worker_environment_has_no_secrets(valid_archive: ArchiveFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENZIM_MCP_AUTH_TOKEN", "a-secret-that-stays-here")
-    pool = engine()
+    pool = make_pool()
     async with pool.running():
-        await title(pool, sound)
+        await title(pool, valid_archive)
         (pid,) = child_pids(os.getpid())
 
         assert b"a-secret" not in Path(f"/proc/{pid}/environ").read_bytes()

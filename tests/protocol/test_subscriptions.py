@@ -281,7 +281,7 @@ def advance_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 async def wait_for_subscription_count(subscriptions: Subscriptions, count: int) -> None:
     with anyio.fail_after(TIMEOUT_SECONDS):
-        while subscriptions.subscription_count != count:  # noqa: ASYNC110  nothing signals a drop
+        while subscriptions.subscription_count != count:
             await anyio.sleep(0.01)
 
 

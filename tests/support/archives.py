@@ -5,7 +5,7 @@ from pathlib import Path
 
 from libzim.writer import Creator, Hint, Item, StringProvider
 
-from openzim_mcp.zimfile import ArchiveFile, identify
+from openzim_mcp.zimfile import ArchiveFile, stat_parts
 
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "zims"
@@ -64,7 +64,7 @@ def write_zim(
 
 def archive_file(path: Path, name: str | None = None) -> ArchiveFile:
     """A file as the library would describe it."""
-    return ArchiveFile(name or path.stem, str(path), (str(path),), identify([str(path)]))
+    return ArchiveFile(name or path.stem, str(path), (str(path),), *stat_parts([str(path)]))
 
 
 TOWNS = {

@@ -6,108 +6,113 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from openzim_mcp import errors
-from openzim_mcp.calls import pack
-from openzim_mcp.worker import main
-from openzim_mcp.worker.main import Shelf
+from openzim_mcp import calls, errors, worker
+from openzim_mcp.calls.archive import Describe
+from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle
 from support.archives import write_zim
 
-PLENTY = 1 << 40
+UNLIMITED = 1 << 40
 
 
-def test_an_archive_stays_open(town_zim: Path) -> None:
-    shelf = Shelf(descriptors=100, memory=PLENTY)
+def test_archive_stays_open(town_zim: Path) -> None:
+    archives = OpenArchives(descriptors=100, memory=UNLIMITED)
 
-    first = shelf.open("towns", [str(town_zim)])
+    first = archives.open("towns", [str(town_zim)])
 
-    assert shelf.open("towns", [str(town_zim)]) is first
+    assert archives.open("towns", [str(town_zim)]) is first
 
 
-def test_a_changed_file_is_opened_anew(town_zim: Path, tmp_path: Path) -> None:
-    shelf = Shelf(descriptors=100, memory=PLENTY)
+def test_changed_file_is_opened_again(town_zim: Path, tmp_path: Path) -> None:
+    archives = OpenArchives(descriptors=100, memory=UNLIMITED)
     path = tmp_path / "a.zim"
     shutil.copy(town_zim, path)
-    before = shelf.open("a", [str(path)])
+    before = archives.open("a", [str(path)])
 
     write_zim(tmp_path / "b.zim", {"Only": "x"}).replace(path)
-    after = shelf.open("a", [str(path)])
+    after = archives.open("a", [str(path)])
 
     assert before.counts["entries"] == 7
     assert after.counts["entries"] == 1
 
 
-def test_a_file_that_is_gone_is_an_error_that_says_so(town_zim: Path, tmp_path: Path) -> None:
-    shelf = Shelf(descriptors=100, memory=PLENTY)
+def test_removed_file_is_reported(town_zim: Path, tmp_path: Path) -> None:
+    archives = OpenArchives(descriptors=100, memory=UNLIMITED)
     path = tmp_path / "a.zim"
     shutil.copy(town_zim, path)
-    shelf.open("a", [str(path)])
+    archives.open("a", [str(path)])
 
     path.unlink()
 
     with pytest.raises(errors.ArchiveUnusable, match="'a' cannot be read: No such file"):
-        shelf.open("a", [str(path)])
+        archives.open("a", [str(path)])
 
 
-def open_copies(shelf: Shelf, town_zim: Path, folder: Path, count: int) -> None:
+def open_copies(archives: OpenArchives, town_zim: Path, folder: Path, count: int) -> None:
     for number in range(count):
         path = folder / f"{number}.zim"
         if not path.exists():
             shutil.copy(town_zim, path)
-        shelf.open(str(number), [str(path)])
+        archives.open(str(number), [str(path)])
 
 
-def descriptors_in(folder: Path) -> set[str]:
+def open_files_in(folder: Path) -> set[str]:
     links = [Path(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
     targets = [os.readlink(link) for link in links if os.path.lexists(link)]
     return {Path(target).stem for target in targets if target.startswith(str(folder))}
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
-def test_the_least_recently_used_archives_are_closed_when_descriptors_run_out(town_zim: Path, tmp_path: Path) -> None:
-    shelf = Shelf(descriptors=9, memory=PLENTY)
+def test_least_recently_used_archives_are_closed_first(town_zim: Path, tmp_path: Path) -> None:
+    archives = OpenArchives(descriptors=9, memory=UNLIMITED)
 
-    open_copies(shelf, town_zim, tmp_path, 3)
-    shelf.open("0", [str(tmp_path / "0.zim")])
+    open_copies(archives, town_zim, tmp_path, 3)
+    archives.open("0", [str(tmp_path / "0.zim")])
     shutil.copy(town_zim, tmp_path / "3.zim")
-    shelf.open("3", [str(tmp_path / "3.zim")])
+    archives.open("3", [str(tmp_path / "3.zim")])
 
-    assert descriptors_in(tmp_path) == {"2", "0", "3"}
+    assert open_files_in(tmp_path) == {"2", "0", "3"}
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-def test_archives_are_closed_when_memory_runs_out(town_zim: Path, tmp_path: Path) -> None:
-    shelf = Shelf(descriptors=1000, memory=0)
+def test_archives_are_closed_at_the_memory_limit(town_zim: Path, tmp_path: Path) -> None:
+    archives = OpenArchives(descriptors=1000, memory=0)
 
-    open_copies(shelf, town_zim, tmp_path, 3)
+    open_copies(archives, town_zim, tmp_path, 3)
 
-    assert descriptors_in(tmp_path) == {"2"}
+    assert open_files_in(tmp_path) == {"2"}
 
 
-def test_only_services_can_be_called() -> None:
-    reply = main._serve(Shelf(100, PLENTY), {"function": "os:getcwd", "archive": {}, "arguments": {}})
+@pytest.mark.parametrize("function", ["os:getcwd", "never_imported:run", "search.snippets:snippet"])
+def test_unknown_function_is_not_imported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, function: str) -> None:
+    (tmp_path / "never_imported.py").write_text("raise SystemExit('this module was imported')")
+    monkeypatch.setattr(worker, "__path__", [*worker.__path__, str(tmp_path)])
+    request = calls.Request(function, "a", (), msgspec.Raw(msgspec.msgpack.encode({})))
+    sent: list[calls.Reply] = []
 
-    assert "ValueError: os" in reply["failure"]
+    reply = handle(OpenArchives(100, UNLIMITED), request, _ProgressReporter(sent.append))
+
+    assert isinstance(reply, calls.Bug)
+    assert f"LookupError: {function}" in reply.traceback
+    assert sent == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a pipe in the file system")
-def test_a_worker_without_a_server_ends_a_call_that_hangs_in_libzim(tmp_path: Path) -> None:
+def test_worker_without_a_server_ends_a_hanging_call(tmp_path: Path) -> None:
     """A pipe that nobody writes to makes libzim wait for ever, with Python's lock held."""
     os.mkfifo(tmp_path / "hang.zim")
-    request = {
-        "function": "openzim_mcp.worker.archive.metadata:describe",
-        "archive": {"name": "hang", "parts": [str(tmp_path / "hang.zim")]},
-        "arguments": {},
-    }
+    call = msgspec.Raw(calls.encode_call(Describe()))
+    request = calls.Request(Describe.function, "hang", (str(tmp_path / "hang.zim"),), call)
 
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "openzim_mcp.worker.main", "1024", "0.1", str(os.getpid())],
-        input=pack(request),
+        input=calls.frame(request),
         capture_output=True,
         timeout=60,
         check=False,
     )
 
-    assert ended.returncode == 1
-    assert ended.stdout == pack({"ready": True})
+    assert process.returncode == 1
+    assert process.stdout == calls.frame(calls.Ready())

@@ -5,16 +5,17 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.worker.zim import Archive, Entry
+from openzim_mcp.calls.archive import EntryRow
+from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
 
 def test_entries_have_path_title_and_type(towns: Archive) -> None:
-    entries = [towns.entry_at(number) for number in towns.namespaces["C"]]
+    entries = [towns.entry_by_id(number) for number in towns.namespaces["C"]]
 
     assert entries[:2] == [
-        Entry("Alderwick", "Alderwick", "text/html"),
-        Entry("Port", "Port", "text/html", redirect_to="Ravenport"),
+        EntryRow("Alderwick", "Alderwick", "text/html"),
+        EntryRow("Port", "Port", "text/html", redirect_to="Ravenport"),
     ]
 
 
@@ -35,7 +36,7 @@ def test_namespaces_are_counted_exactly(zims: Path, name: str, counts: dict[str,
     assert {letter: len(numbers) for letter, numbers in archive.namespaces.items()} == counts
 
 
-def test_a_split_archive_is_read_through_its_first_part(zims: Path) -> None:
+def test_split_archive_is_read_through_its_first_part(zims: Path) -> None:
     parts = sorted(str(part) for part in (zims / "real").glob("wikipedia_en_ray_charles_2015-06_split.zim??"))
     archive = Archive("ray", parts)
 
@@ -48,13 +49,13 @@ def test_a_split_archive_is_read_through_its_first_part(zims: Path) -> None:
     }
 
 
-def test_redirects_in_a_circle_are_entries_that_say_so(zims: Path) -> None:
+def test_redirect_loops_are_listed_with_an_error(zims: Path) -> None:
     archive = Archive("poor", [str(zims / "real/poor.zim")])
 
-    broken = [entry for entry in map(archive.entry_at, archive.namespaces["C"]) if entry.error]
+    with_error = [entry for entry in map(archive.entry_by_id, archive.namespaces["C"]) if entry.error]
 
-    assert broken
-    assert {entry.mime_type for entry in broken} == {None}
+    assert with_error
+    assert {entry.mime_type for entry in with_error} == {None}
 
 
 @pytest.mark.parametrize(
@@ -67,11 +68,11 @@ def test_redirects_in_a_circle_are_entries_that_say_so(zims: Path) -> None:
         ("built/empty.zim", None),
     ],
 )
-def test_the_main_page_is_found_where_there_is_one(zims: Path, name: str, main: str | None) -> None:
+def test_main_path_is_none_without_a_main_page(zims: Path, name: str, main: str | None) -> None:
     assert Archive("it", [str(zims / name)]).main_path == main
 
 
-def test_damage_is_named_after_the_archive_and_not_its_directory(tmp_path: Path) -> None:
+def test_damage_error_does_not_show_the_directory(tmp_path: Path) -> None:
     broken = tmp_path / "broken.zim"
     broken.write_bytes(b"ZIM\x04" + bytes(200))
 
@@ -82,7 +83,7 @@ def test_damage_is_named_after_the_archive_and_not_its_directory(tmp_path: Path)
     assert str(tmp_path) not in caught.value.message
 
 
-def test_metadata_keeps_the_keys_of_the_archive(tmp_path: Path) -> None:
+def test_metadata_keeps_the_archive_keys(tmp_path: Path) -> None:
     path = write_zim(tmp_path / "m.zim", {"A": "x"}, metadata={"X-Odd": b"\xff\x00", "Empty": ""})
 
     metadata = Archive("m", [str(path)]).metadata()

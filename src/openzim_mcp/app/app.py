@@ -1,180 +1,135 @@
-"""What every handler works with: the settings, the library, the workers, and the answers that are kept."""
+"""The application: what tools, resources, commands and pages all work with."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import weakref
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import anyio
 from anyio import to_thread
-from cachetools import TTLCache
 
 from openzim_mcp import errors
-from openzim_mcp.app.limits import BucketStore, RateLimiter
-from openzim_mcp.library.verdicts import Verdicts
-from openzim_mcp.pool.jobs import Verifier
-from openzim_mcp.pool.pool import Engine
+from openzim_mcp.app.limits import RateLimiter
+from openzim_mcp.calls.archive import Describe
+from openzim_mcp.library.facts import FactStore
+from openzim_mcp.library.scan import Scanner, handbook
+from openzim_mcp.pool.jobs import JobRunner
+from openzim_mcp.pool.pool import Outcomes, Pool
+from openzim_mcp.pool.results import ResultCache
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-    from openzim_mcp.config import CacheSettings, Settings
-    from openzim_mcp.library.scan import Library, Listing
-    from openzim_mcp.zimfile import ArchiveFile, Identity
+    from openzim_mcp.app.arguments import Request
+    from openzim_mcp.app.caller import Caller
+    from openzim_mcp.app.limits import BucketStore
+    from openzim_mcp.calls.archive import Description
+    from openzim_mcp.config import Operation, Settings
+    from openzim_mcp.library.scan import ScanResult
+    from openzim_mcp.pool.pool import ProgressCallback
+    from openzim_mcp.zimfile import ArchiveFile
 
-Payload = dict[str, Any]
 _SCAN_SHARE = 0.6
+_DESCRIBE_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class Markdown:
-    """A result that is read as it is."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A result that clients can also show."""
-
-    payload: Payload
-
-
-class Answers:
-    """Answers of the workers, kept by the state of the archive's file, so that none outlives it."""
-
-    def __init__(self, settings: CacheSettings) -> None:
-        self._kept: TTLCache[str, Payload] = TTLCache(
-            settings.max_size if settings.enabled else 0, settings.ttl_seconds
-        )
-        self.hits = 0
-        self.misses = 0
-
-    def get(self, key: str) -> Payload | None:
-        """Return a kept answer."""
-        found = self._kept.get(key)
-        self.hits += found is not None
-        self.misses += found is None
-        return found
-
-    def keep(self, key: str, answer: Payload) -> None:
-        """Keep an answer, if there is room for any."""
-        if self._kept.maxsize:
-            self._kept[key] = answer
-
-
-class Places:
-    """Where the last answer to each connection goes on, so that a client can ask for "the next page"."""
+class Continuations:
+    """Where the last answer on each connection continues, so that a client can ask for "the next page"."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, Any] = {}
+        self._requests: dict[int, Request | None] = {}
 
-    def of(self, connection: object) -> Any:
-        """Return what continues the last answer."""
-        return self._kept.get(id(connection))
+    def get(self, connection: object) -> Request | None:
+        """Return the request that continues the last answer."""
+        return self._requests.get(id(connection))
 
-    def keep(self, connection: object, rest: Any) -> None:
-        """Note what continues an answer, for as long as the connection lasts."""
+    def put(self, connection: object, request: Request | None) -> None:
+        """Keep the request that continues an answer, for as long as the connection lasts."""
         if connection is None:
             return
-        if id(connection) not in self._kept:
-            weakref.finalize(connection, self._kept.pop, id(connection), None).atexit = False
-        self._kept[id(connection)] = rest
+        if id(connection) not in self._requests:
+            weakref.finalize(connection, self._requests.pop, id(connection), None).atexit = False
+        self._requests[id(connection)] = request
 
 
 @dataclass
-class Backend:
-    """The parts of a running server."""
+class App:
+    """The parts of a running application."""
 
     settings: Settings
-    library: Library
-    engine: Engine
-    verifier: Verifier
+    scanner: Scanner
+    facts: FactStore
+    workers: Pool
+    jobs: JobRunner
     limiter: RateLimiter
-    answers: Answers
-    places: Places = field(default_factory=Places)
-    opened: dict[Identity, str | None] = field(default_factory=dict)
-    """Why each archive that was tried cannot be opened, or None."""
+    continuations: Continuations = field(default_factory=Continuations)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def running(
-        cls, settings: Settings, library: Library, workers: int, buckets: BucketStore | None = None
-    ) -> AsyncIterator[Backend]:
-        """Build the parts and keep them while the block runs."""
-        worker = settings.worker
-        engine = Engine(workers=workers, deadline=worker.deadline_seconds, memory_mib=worker.memory_mib)
-        verifier = Verifier(Verdicts())
-        async with engine.running(), verifier.running():
-            limiter = RateLimiter(settings.rate_limit, buckets)
-            yield cls(settings, library, engine, verifier, limiter, Answers(settings.cache))
+    async def open(cls, settings: Settings, *, workers: int, buckets: BucketStore | None = None) -> AsyncIterator[App]:
+        """Build the parts and keep them while the block runs; without directories, the handbook is served."""
+        facts = FactStore()
+        scanner = Scanner(settings.allowed_directories or [handbook()], facts)
+        limits = settings.worker
+        pool = Pool(
+            facts,
+            ResultCache(settings.cache),
+            workers=workers,
+            deadline=limits.deadline_seconds,
+            memory_mib=limits.memory_mib,
+        )
+        jobs = JobRunner(facts, memory_mib=limits.memory_mib)
+        async with pool.running(), jobs.running():
+            yield cls(settings, scanner, facts, pool, jobs, RateLimiter(settings.rate_limit, buckets))
 
     @property
     def scan_seconds(self) -> float:
-        """How long reading an archive that has no index may take, so that there is time to rank what was found."""
+        """How long reading an archive without an index may take, so that there is time to rank what was found."""
         return self.settings.worker.deadline_seconds * _SCAN_SHARE
 
-    async def find(self, zim_file_path: str | None) -> ArchiveFile:
+    async def find_archive(self, name: str | None) -> ArchiveFile:
         """Return the archive that a call names. Disks may be slow: this never waits for one on the event loop."""
-        return await to_thread.run_sync(self.library.find, zim_file_path)
+        return await to_thread.run_sync(self.scanner.find, name)
 
-    async def scan(self) -> Listing:
+    async def scan(self) -> ScanResult:
         """Return all archives that are there now."""
-        return await to_thread.run_sync(self.library.scan, abandon_on_cancel=True)
+        return await to_thread.run_sync(self.scanner.scan, abandon_on_cancel=True)
 
-    async def run(self, function: Callable[..., Any], archive: ArchiveFile, /, **arguments: Any) -> Payload:
-        """Run a service function on an archive in a worker."""
-        answer: Payload = await self.engine.call(function, archive, **arguments)
-        return answer
+    async def usable_archives(self) -> list[ArchiveFile]:
+        """Return the archives that are there now, without those that cannot be opened."""
+        return [archive for archive in (await self.scan()).archives if not archive.problem]
 
-    async def ask(
+    async def charge(self, caller: Caller, operation: Operation, times: int = 1) -> None:
+        """Charge a caller for an operation, or raise an error that says when to try again."""
+        await self.limiter.charge(caller.client, operation, times)
+
+    async def describe(self, archive: ArchiveFile) -> Description:
+        """Return what an archive says of itself; the worker is asked once for each state of the file."""
+        facts = self.facts.of(archive.identity)
+        if facts.description is None:
+            facts.description = await self.workers.call(archive, Describe())
+        return facts.description
+
+    async def describe_each(
         self,
-        function: Callable[..., Any],
-        archive: ArchiveFile,
-        /,
-        without_index: Callable[..., Any] | None = None,
-        **arguments: Any,
-    ) -> Payload:
-        """Run a service function on an archive in a worker, or return the answer that it gave before.
-
-        Where the archive's index is closed, `without_index` does it, if there is such a way.
-        """
-        try:
-            return await self._ask(function, archive, arguments)
-        except errors.ArchiveQuarantined as closed:
-            if without_index is None or closed.details.get("scope") != "index":
-                raise
-            return await self._ask(without_index, archive, arguments)
-
-    async def _ask(self, function: Callable[..., Any], archive: ArchiveFile, arguments: Payload) -> Payload:
-        name = f"{function.__module__}.{function.__qualname__}"
-        key = json.dumps([name, archive.name, archive.identity, arguments], sort_keys=True)
-        answer = self.answers.get(key)
-        if answer is None:
-            answer = await self.run(function, archive, **arguments)
-            self.answers.keep(key, answer)
-        return answer
-
-    async def each(
-        self, archives: Sequence[ArchiveFile], ask: Callable[[ArchiveFile], Awaitable[Payload]]
-    ) -> list[Payload | errors.OpenZimMcpError]:
-        """Ask all of some archives at once; for one that fails or is late, the answer is the error."""
-        late = errors.OpenZimMcpArchiveError("It did not answer before the deadline.")
-        answers: list[Payload | errors.OpenZimMcpError] = [late for _ in archives]
-
-        async def one(number: int, archive: ArchiveFile) -> None:
-            try:
-                answers[number] = await ask(archive)
-            except errors.OpenZimMcpError as error:
-                answers[number] = error
-
-        with anyio.move_on_after(self.settings.worker.deadline_seconds):
-            async with anyio.create_task_group() as tasks:
-                for number, archive in enumerate(archives):
-                    tasks.start_soon(one, number, archive)
-        return answers
+        archives: Sequence[ArchiveFile],
+        *,
+        timeout: float = _DESCRIBE_SECONDS,  # noqa: ASYNC109  what is known until then is returned
+        progress: ProgressCallback | None = None,
+    ) -> Outcomes[Description]:
+        """Describe many archives, each state of a file once; one that does not reply in time has an error."""
+        facts = {archive.name: self.facts.of(archive.identity) for archive in archives}
+        untried = [a for a in archives if not facts[a.name].description and not facts[a.name].unreadable]
+        outcomes = await self.workers.call_each(untried, Describe(), timeout=timeout, progress=progress)
+        for name, description in outcomes.results.items():
+            facts[name].description = description
+        for name, error in outcomes.errors.items():
+            if isinstance(error, errors.ArchiveUnusable | errors.OutOfMemory):
+                facts[name].unreadable = error
+        return Outcomes(
+            {name: known.description for name, known in facts.items() if known.description},
+            outcomes.errors | {name: known.unreadable for name, known in facts.items() if known.unreadable},
+        )

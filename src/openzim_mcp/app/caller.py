@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
+    from openzim_mcp.pool.pool import ProgressCallback
+
 _KEY = "openzim_mcp.caller"
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sent a request, for rate limits, and the id of the request, for the log."""
+    """Who makes a call: the client that the rate limit charges, and the id of its request in the log.
+
+    `progress` is called while long work goes on. With a `connection`, any object that lives as long as the client's
+    connection does, "next page" continues the last answer. A call inside this process has none of these.
+    """
 
     client: str = ""
     request_id: str = ""
+    progress: ProgressCallback | None = None
+    connection: object = None
+
+
+LOCAL = Caller()
+"""A call inside this process, as commands make them."""
 
 
 class RequestContext(Protocol):

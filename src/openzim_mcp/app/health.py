@@ -1,230 +1,300 @@
-"""`zim_health`, the report on the server and all archives or on one archive, and `zim_metadata`."""
+"""Health: the report on the server and all archives, or on one archive."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-import anyio
+from pydantic import Field
 
 from openzim_mcp import errors
-from openzim_mcp.app.progress import Tally
-from openzim_mcp.worker.archive import health, metadata
+from openzim_mcp.app.arguments import ArchiveRequest
+from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.calls import Struct
+from openzim_mcp.calls.archive import ChecksumResult, ProbeIndexes, Verify
+from openzim_mcp.text import iso_time
 
 if TYPE_CHECKING:
-    from openzim_mcp.app.app import Backend, Payload
-    from openzim_mcp.app.arguments import ArchiveArguments
-    from openzim_mcp.library.scan import Listing
-    from openzim_mcp.pool.jobs import Listener, Verification
-    from openzim_mcp.protocol.tools import Call
-    from openzim_mcp.zimfile import ArchiveFile, Identity
+    from collections.abc import Sequence
+
+    from openzim_mcp.app.app import App
+    from openzim_mcp.calls.archive import Description
+    from openzim_mcp.library.scan import ScanResult
+    from openzim_mcp.pool.jobs import JobRun
+    from openzim_mcp.pool.pool import ProgressCallback
+    from openzim_mcp.zimfile import ArchiveFile
 
 _REDACTED = "[REDACTED]"
 
 
-async def zim_metadata(call: Call, given: ArchiveArguments) -> Payload:
-    """Describe one archive."""
-    archive = await call.backend.find(given.zim_file_path)
-    verdict = {None: "unverified", True: "valid", False: "damaged"}[await call.backend.verifier.verdict(archive)]
-    return await call.backend.ask(metadata.describe, archive) | {"verification": verdict}
+class HealthRequest(ArchiveRequest):
+    """What `zim_health` takes."""
+
+    zim_file_path: str | None = Field(
+        None, max_length=1000, description="Archive to verify; left out: the whole server."
+    )
 
 
-async def zim_health(call: Call, given: ArchiveArguments) -> Payload:
-    """Report on the server, or on the archive that a call names."""
-    if given.zim_file_path is None:
-        return await server_report(call.backend, call.listener)
-    return await archive_report(call.backend, await call.backend.find(given.zim_file_path), call.listener)
+class UptimeInfo(Struct, frozen=True):
+    """When the server was started."""
+
+    process_id: str
+    started_at: str
 
 
-async def server_report(backend: Backend, listener: Listener | None = None) -> Payload:
+class CachePerformance(Struct, frozen=True):
+    """How often a kept result was used."""
+
+    hits: int
+    misses: int
+    hit_rate: float
+
+
+class HealthChecks(Struct, frozen=True):
+    """What was found in the directories."""
+
+    directories_accessible: int
+    zim_files_found: int
+    permissions_ok: bool
+
+
+class ServerHealth(Struct, frozen=True):
+    """The state of the server."""
+
+    timestamp: str
+    status: Literal["healthy", "degraded", "unhealthy"]
+    server_name: str
+    uptime_info: UptimeInfo
+    cache_performance: CachePerformance
+    health_checks: HealthChecks
+    recommendations: list[str]
+    warnings: list[str]
+
+
+class Configuration(Struct, frozen=True):
+    """The settings that matter to clients."""
+
+    server_name: str
+    allowed_directories: list[str]
+    cache_enabled: bool
+    cache_max_size: int
+    tool_mode: str
+    transport: str
+    config_hash: str
+    server_pid: str
+
+
+class ArchiveState(Struct, frozen=True):
+    """An archive in a list, and whether it can be read."""
+
+    name: str
+    path: str
+    size: int
+    modified: str
+    status: Literal["ok", "no_search", "unusable"]
+    reason: str | None = None
+
+
+class ServerReport(Struct, frozen=True):
+    """Health, configuration and archives of the server."""
+
+    health: ServerHealth
+    configuration: Configuration
+    loaded_archives: list[ArchiveState]
+
+
+class QuarantineRow(Struct, frozen=True):
+    """What is quarantined, and why."""
+
+    scope: str
+    reason: str
+
+
+class ArchiveReport(Struct, frozen=True):
+    """What opening an archive, comparing its checksum and asking its indexes has shown."""
+
+    name: str
+    path: str
+    is_valid: bool | None
+    verification: str
+    has_checksum: bool | None
+    checksum: str | None
+    has_fulltext_index: bool | None
+    has_title_index: bool | None
+    indexes_answer: bool | None
+    uuid: str | None
+    is_multipart: bool | None
+    size: int
+    modified: str
+    problems: list[str]
+    quarantine: list[QuarantineRow]
+
+
+async def report_health(app: App, request: HealthRequest, caller: Caller = LOCAL) -> ServerReport | ArchiveReport:
+    """Report on the server, or on the archive that a request names."""
+    if request.zim_file_path is None:
+        return await report_server(app, caller)
+    return await report_archive(app, await app.find_archive(request.zim_file_path), caller)
+
+
+async def report_server(app: App, caller: Caller = LOCAL) -> ServerReport:
     """Return health, configuration and archives of the server."""
-    listing = await backend.scan()
-    reasons = await _open_all(backend, listing, listener)
-    return {
-        "health": _health(backend, listing, reasons),
-        "configuration": _configuration(backend),
-        "loaded_archives": _rows(backend, listing, reasons),
-    }
+    scan = await app.scan()
+    states = await check_archives(app, scan.archives, caller.progress)
+    return ServerReport(_server_health(app, scan, states), _configuration(app), states)
 
 
-async def archive_list(backend: Backend) -> list[Payload]:
-    """Return a row for every archive."""
-    listing = await backend.scan()
-    return _rows(backend, listing, await _open_all(backend, listing))
+async def list_states(app: App) -> list[ArchiveState]:
+    """Return every archive, and whether it can be read."""
+    return await check_archives(app, (await app.scan()).archives)
 
 
-async def archive_report(
-    backend: Backend, archive: ArchiveFile, listener: Listener | None, *, anew: bool = False
-) -> Payload:
-    """Open one archive, compare its checksum, try its indexes, and say what was found."""
-    backend.engine.quarantine.forgive_slowness(archive)
-    condition: Payload = {}
-    problem = index_problem = None
-    try:
-        condition = await backend.engine.call(health.try_opening, archive)
-    except errors.OpenZimMcpArchiveError as error:
-        problem = error.message
-    if condition.get("has_fulltext_index") or condition.get("has_title_index"):
-        try:
-            await backend.engine.call(health.try_indexes, archive)
-        except errors.OpenZimMcpArchiveError as error:
-            index_problem = error.message
+async def report_archive(
+    app: App, archive: ArchiveFile, caller: Caller = LOCAL, *, force: bool = False
+) -> ArchiveReport:
+    """Open one archive, compare its checksum, ask its indexes, and say what was found; `force` hashes it again."""
+    app.facts.clear_timeouts(archive)
+    problem, description = await _try_opening(app, archive)
+    has_index = description is not None and (description.has_fulltext_index or description.has_title_index)
+    index_problem = await _try_indexes(app, archive) if has_index else None
     run = None
     if not archive.problem:
         # A client that watches the progress can wait for any file; another one gets an answer in time.
-        patience = math.inf if listener else backend.settings.worker.deadline_seconds
-        run = await backend.verifier.verify(archive, patience, listener, anew=anew)
-    return {
-        "name": archive.shown,
-        "path": archive.redacted,
-        **_verdict(problem, run),
-        "has_checksum": condition.get("has_checksum"),
-        "checksum": condition.get("checksum"),
-        "has_fulltext_index": condition.get("has_fulltext_index"),
-        "has_title_index": condition.get("has_title_index"),
-        "indexes_answer": _indexes_answer(condition, index_problem),
-        "uuid": condition.get("uuid"),
-        "is_multipart": condition.get("is_multipart"),
-        "size": archive.size,
-        "modified": time_of(archive.modified),
-        "problems": [p for p in (problem, index_problem) if p],
-        "quarantine": [
-            {"scope": incident.scope, "reason": incident.reason}
-            for incident in backend.engine.quarantine.of(archive).values()
-        ],
-    }
+        timeout = math.inf if caller.progress else app.settings.worker.deadline_seconds
+        run = await app.jobs.run(archive, Verify(), timeout=timeout, progress=caller.progress, force=force)
+    is_valid, verification = _verdict(problem, run)
+    return ArchiveReport(
+        name=archive.file_name,
+        path=archive.display_path,
+        is_valid=is_valid,
+        verification=verification,
+        has_checksum=description.has_checksum if description else None,
+        checksum=description.checksum if description else None,
+        has_fulltext_index=description.has_fulltext_index if description else None,
+        has_title_index=description.has_title_index if description else None,
+        indexes_answer=index_problem is None if has_index else None,
+        uuid=description.uuid if description else None,
+        is_multipart=description.is_multipart if description else None,
+        size=archive.size,
+        modified=iso_time(archive.modified),
+        problems=[text for text in (problem, index_problem) if text],
+        quarantine=[QuarantineRow(i.scope, i.reason) for i in app.facts.of(archive.identity).incidents.values()],
+    )
 
 
-def _verdict(problem: str | None, run: Verification | None) -> Payload:
-    """Say whether the file is what its maker wrote; null while its checksum is still being computed."""
-    if run and not run.done:
+async def _try_opening(app: App, archive: ArchiveFile) -> tuple[str | None, Description | None]:
+    try:
+        app.facts.require_open(archive, asks_index=False)
+        return None, await app.describe(archive)
+    except errors.OpenZimMcpArchiveError as error:
+        return error.message, None
+
+
+async def _try_indexes(app: App, archive: ArchiveFile) -> str | None:
+    try:
+        await app.workers.call(archive, ProbeIndexes())
+    except errors.OpenZimMcpArchiveError as error:
+        return error.message
+    return None
+
+
+def _verdict(problem: str | None, run: JobRun[ChecksumResult] | None) -> tuple[bool | None, str]:
+    """Say whether the file is what its maker wrote; None while its checksum is still being computed."""
+    if run and not run.finished.is_set():
         state = f"{run.progress:.0%} of the checksum computed; ask again for the verdict"
-        return {"is_valid": False if problem else None, "verification": state}
-    if run and run.problem:
-        return {"is_valid": False, "verification": run.problem}
-    if run and run.valid is False:
-        return {"is_valid": False, "verification": "the checksum does not match: the file is damaged"}
+        return (False if problem else None), state
+    result = run.result if run and run.result else ChecksumResult(None, run.error if run else None)
+    if result.problem:
+        return False, result.problem
+    if result.valid is False:
+        return False, "the checksum does not match: the file is damaged"
     if problem:
-        return {"is_valid": False, "verification": "cannot be opened"}
-    known = run is not None and run.valid is not None
-    return {"is_valid": True, "verification": "the checksum matches" if known else "opens, but carries no checksum"}
+        return False, "cannot be opened"
+    return True, "the checksum matches" if result.valid else "opens, but carries no checksum"
 
 
-def _indexes_answer(condition: Payload, index_problem: str | None) -> bool | None:
-    has_index = condition.get("has_fulltext_index") or condition.get("has_title_index")
-    return index_problem is None if has_index else None
+async def check_archives(
+    app: App, archives: Sequence[ArchiveFile], progress: ProgressCallback | None = None
+) -> list[ArchiveState]:
+    """Return whether each archive can be read; each state of a file is tried once."""
+    outcomes = await app.describe_each(
+        [archive for archive in archives if not archive.problem],
+        timeout=app.settings.worker.deadline_seconds,
+        progress=progress,
+    )
+    return [_archive_state(app, archive, outcomes.errors.get(archive.name)) for archive in archives]
 
 
-async def _open_all(backend: Backend, listing: Listing, listener: Listener | None = None) -> dict[Identity, str | None]:
-    """Return why each archive cannot be read, or None where it can; each state of a file is tried once."""
-    present = {archive.identity for archive in listing.archives}
-    reasons = backend.opened = {i: reason for i, reason in backend.opened.items() if i in present}
-
-    async def try_one(archive: ArchiveFile) -> None:
-        try:
-            await backend.engine.call(health.try_opening, archive)
-            reasons[archive.identity] = None
-        except (errors.ArchiveChanged, errors.ArchiveQuarantined, errors.WorkerFailed) as error:
-            passing[archive.identity] = error.message
-        except errors.OpenZimMcpArchiveError as error:
-            reasons[archive.identity] = error.message
-        await tally.step()
-
-    passing: dict[Identity, str | None] = {a.identity: a.problem for a in listing.archives if a.problem}
-    untried = [
-        archive
-        for archive in listing.archives
-        if archive.identity not in passing
-        and (archive.identity not in reasons or backend.engine.quarantine.of(archive))
-    ]
-    tally = Tally(listener, len(untried))
-    async with anyio.create_task_group() as tasks:
-        for archive in untried:
-            tasks.start_soon(try_one, archive)
-    return reasons | passing
+def _archive_state(app: App, archive: ArchiveFile, error: errors.OpenZimMcpError | None) -> ArchiveState:
+    incidents = app.facts.of(archive.identity).incidents
+    status: Literal["ok", "no_search", "unusable"] = "ok"
+    reason = archive.problem or (error.message if error else None)
+    if "archive" in incidents:
+        reason = reason or f"quarantined: {incidents['archive'].reason}"
+    if reason:
+        status = "unusable"
+    elif "index" in incidents:
+        status, reason = "no_search", f"the search index is quarantined: {incidents['index'].reason}"
+    return ArchiveState(
+        archive.file_name, archive.display_path, archive.size, iso_time(archive.modified), status, reason
+    )
 
 
-def _health(backend: Backend, listing: Listing, reasons: dict[Identity, str | None]) -> Payload:
-    broken = [archive for archive in listing.archives if reasons[archive.identity]]
-    directories = backend.library.shown_directories
-    reachable = listing.directories_accessible
-    total = backend.answers.hits + backend.answers.misses
-    return {
-        "timestamp": datetime.now(UTC).isoformat(),
-        "status": _status(listing, len(broken), len(directories)),
-        "server_name": backend.settings.server_name,
-        "uptime_info": {"process_id": _REDACTED, "started_at": backend.started_at.isoformat()},
-        "cache_performance": {
-            "hits": backend.answers.hits,
-            "misses": backend.answers.misses,
-            "hit_rate": round(backend.answers.hits / total, 3) if total else 0.0,
-        },
-        "health_checks": {
-            "directories_accessible": reachable,
-            "zim_files_found": len(listing.archives),
-            "permissions_ok": reachable == len(directories) and not listing.refused,
-        },
-        "recommendations": _recommendations(listing, broken),
-        "warnings": _warnings(listing, broken),
-    }
+def _server_health(app: App, scan: ScanResult, states: list[ArchiveState]) -> ServerHealth:
+    unusable = [state.name for state in states if state.status == "unusable"]
+    directories = app.scanner.display_directories
+    accessible = scan.directories_accessible
+    results = app.workers.results
+    total = results.hits + results.misses
+    return ServerHealth(
+        timestamp=datetime.now(UTC).isoformat(),
+        status=_status(scan, len(unusable), len(directories)),
+        server_name=app.settings.server_name,
+        uptime_info=UptimeInfo(_REDACTED, app.started_at.isoformat()),
+        cache_performance=CachePerformance(
+            results.hits, results.misses, round(results.hits / total, 3) if total else 0.0
+        ),
+        health_checks=HealthChecks(
+            accessible, len(scan.archives), accessible == len(directories) and not scan.rejected
+        ),
+        recommendations=_recommendations(scan, unusable),
+        warnings=_warnings(scan, unusable),
+    )
 
 
-def _status(listing: Listing, broken: int, directories: int) -> str:
-    if not listing.directories_accessible or (broken and broken == len(listing.archives)):
+def _status(scan: ScanResult, unusable: int, directories: int) -> Literal["healthy", "degraded", "unhealthy"]:
+    if not scan.directories_accessible or (unusable and unusable == len(scan.archives)):
         return "unhealthy"
-    if broken or not listing.archives or listing.directories_accessible < directories:
+    if unusable or not scan.archives or scan.directories_accessible < directories:
         return "degraded"
     return "healthy"
 
 
-def _recommendations(listing: Listing, broken: list[ArchiveFile]) -> list[str]:
-    if not listing.archives:
+def _recommendations(scan: ScanResult, unusable: list[str]) -> list[str]:
+    if not scan.archives:
         return ["Put a .zim file into a served directory; it is found at once."]
-    return ["Download the archives that cannot be read again, or remove them."] if broken else []
+    return ["Download the archives that cannot be read again, or remove them."] if unusable else []
 
 
-def _warnings(listing: Listing, broken: list[ArchiveFile]) -> list[str]:
-    refused = [f"{refusal.name}: {refusal.reason}" for refusal in listing.refused]
-    if not broken:
-        return refused
-    names = ", ".join(archive.shown for archive in broken)
-    return [f"{len(broken)} archives cannot be read (reasons in loaded_archives): {names}", *refused]
+def _warnings(scan: ScanResult, unusable: list[str]) -> list[str]:
+    rejected = [f"{row.name}: {row.reason}" for row in scan.rejected]
+    if not unusable:
+        return rejected
+    reasons = f"{len(unusable)} archives cannot be read (reasons in loaded_archives): {', '.join(unusable)}"
+    return [reasons, *rejected]
 
 
-def _configuration(backend: Backend) -> Payload:
-    settings = backend.settings
-    return {
-        "server_name": settings.server_name,
-        "allowed_directories": backend.library.shown_directories,
-        "cache_enabled": settings.cache.enabled,
-        "cache_max_size": settings.cache.max_size,
-        "tool_mode": settings.tool_mode,
-        "transport": settings.transport,
-        "config_hash": hashlib.sha256(settings.model_dump_json().encode()).hexdigest(),
-        "server_pid": _REDACTED,
-    }
-
-
-def _rows(backend: Backend, listing: Listing, reasons: dict[Identity, str | None]) -> list[Payload]:
-    return [_row(backend, archive, reasons[archive.identity]) for archive in listing.archives]
-
-
-def _row(backend: Backend, archive: ArchiveFile, reason: str | None) -> dict[str, Any]:
-    row = {
-        "name": archive.shown,
-        "path": archive.redacted,
-        "size": archive.size,
-        "modified": time_of(archive.modified),
-        "status": "unusable" if reason else "ok",
-    }
-    index = backend.engine.quarantine.of(archive).get("index")
-    if index and not reason:
-        return row | {"status": "no_search", "reason": f"the search index is closed: {index.reason}"}
-    return row | {"reason": reason} if reason else row
-
-
-def time_of(seconds: float) -> str:
-    """Return a time of the file system as results show it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+def _configuration(app: App) -> Configuration:
+    settings = app.settings
+    return Configuration(
+        server_name=settings.server_name,
+        allowed_directories=app.scanner.display_directories,
+        cache_enabled=settings.cache.enabled,
+        cache_max_size=settings.cache.max_size,
+        tool_mode=settings.tool_mode,
+        transport=settings.transport,
+        config_hash=hashlib.sha256(settings.model_dump_json().encode()).hexdigest(),
+        server_pid=_REDACTED,
+    )

@@ -1,41 +1,57 @@
-"""`zim_search`: its arguments, its modes, and the search of all archives at once."""
+"""Search: by text, by title, suggestions while typing; in one archive, or in all of them at once."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from pydantic import Field, model_validator
 
 from openzim_mcp import cursors, errors
-from openzim_mcp.app.arguments import ArchiveArguments, check_start
-from openzim_mcp.app.progress import Tally
-from openzim_mcp.worker.search import fulltext, titles
-from openzim_mcp.worker.search import query as queries
+from openzim_mcp.app.arguments import ArchiveRequest, check_start, require_text, resume
+from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.calls import Struct
+from openzim_mcp.calls.search import (
+    MATCH_ORDER,
+    FindTitles,
+    SearchHit,
+    SearchHits,
+    SearchText,
+    Suggestion,
+    Suggestions,
+    SuggestTitles,
+    TitleHit,
+    TitleHits,
+    TitleMatchKind,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from openzim_mcp.app.app import Backend, Payload
+    from openzim_mcp.app.app import App
+    from openzim_mcp.calls import Call
     from openzim_mcp.config import Operation
-    from openzim_mcp.pool.jobs import Listener
-    from openzim_mcp.protocol.tools import Call
     from openzim_mcp.zimfile import ArchiveFile
 
-_LONGEST_QUERY = 1000
-_SUGGESTIONS = 50
-_OF_EACH = 3
-"""How many results each archive's own list has, if a call does not say."""
-_DEEPEST = 1000
+TOOL = "zim_search"
+_MAX_QUERY_CHARS = 1000
+_MAX_SUGGESTIONS = 50
+_HITS_PER_ARCHIVE = 3
+"""How many results the list of each archive has, if a call does not say."""
+_MAX_MERGED_HITS = 1000
 _OPERATIONS: dict[str, Operation] = {"fulltext": "search", "title": "find_entry_by_title", "suggest": "suggestions"}
-_NOTES = ("corrected", "relaxed", "total_is_estimate", "reason", "hint")
+
+Mode = Literal["fulltext", "title", "suggest"]
+Hits = SearchHits | TitleHits | Suggestions
+HitRow = SearchHit | TitleHit | Suggestion
 
 
-class SearchArguments(ArchiveArguments):
+class SearchRequest(ArchiveRequest):
     """What `zim_search` takes."""
 
-    query: str | None = Field(None, max_length=_LONGEST_QUERY, description="Words, a question, or a title.")
-    mode: Literal["fulltext", "title", "suggest"] = Field(
+    query: str | None = Field(None, max_length=_MAX_QUERY_CHARS, description="Words, a question, or a title.")
+    mode: Mode = Field(
         "fulltext", description="fulltext: articles and the passage that matches; title: by name; suggest: completions."
     )
     cross_file: bool = Field(False, description="Search all archives.")
@@ -46,135 +62,213 @@ class SearchArguments(ArchiveArguments):
     cursor: str | None = Field(None, description="next_cursor of the previous call; enough by itself.")
 
     @model_validator(mode="after")
-    def _check_combination(self) -> SearchArguments:
+    def _check_combination(self) -> SearchRequest:
         check_start(self.cursor, self.offset)
         if self.query is None and not self.cursor:
             raise ValueError("query: required, but not given; say what to look for")
-        if self.mode == "suggest" and (self.limit or 0) > _SUGGESTIONS:
-            raise ValueError(f"limit: should be 1 to {_SUGGESTIONS} with mode='suggest', not {self.limit}")
+        if self.mode == "suggest" and (self.limit or 0) > _MAX_SUGGESTIONS:
+            raise ValueError(f"limit: should be 1 to {_MAX_SUGGESTIONS} with mode='suggest', not {self.limit}")
         if self.mode != "fulltext" and (self.namespace or self.content_type):
             raise ValueError("namespace and content_type belong to mode='fulltext'")
         if self.cross_file and self.zim_file_path:
             raise ValueError("cross_file and zim_file_path exclude each other: leave one out")
         return self
 
+    def cost(self) -> tuple[Operation, int]:
+        """Return what the request is charged as; over all archives, that is done when their number is known."""
+        return _OPERATIONS[self.mode], 0 if self.cross_file else 1
 
-def search_cost(given: SearchArguments) -> tuple[Operation, int]:
-    """Return what a call is charged as; over all archives, that is done when their number is known."""
-    return _OPERATIONS[given.mode], 0 if given.cross_file else 1
-
-
-async def zim_search(call: Call, given: SearchArguments) -> Payload:
-    """Find what a call asks for."""
-    queries.text_of(given.query or "")
-    if given.cross_file:
-        return await _all_archives(call, given)
-    archive = await call.backend.find(given.zim_file_path)
-    limit = given.limit or call.backend.settings.content.default_search_limit
-    return await _one(call.backend, archive, _request(given, limit), given.offset, given.cursor)
+    def in_cursor(self, limit: int) -> dict[str, Any]:
+        """Return what a cursor carries of the request."""
+        names = {"query", "mode", "namespace", "content_type"}
+        return self.model_dump(include=names, exclude_none=True) | {"limit": limit}
 
 
-def _request(given: SearchArguments, limit: int) -> Payload:
-    """Return what a cursor carries, besides the archive and the place."""
-    asked = given.model_dump(include={"query", "mode", "namespace", "content_type"}, exclude_none=True)
-    return asked | {"limit": limit}
+class SearchPage(Struct, frozen=True, kw_only=True):
+    """A page of what a query finds in one archive."""
+
+    query: str
+    mode: Mode
+    archive: str
+    results: list[SearchHit] | list[TitleHit] | None = None
+    suggestions: list[Suggestion] | None = None
+    total: int
+    offset: int
+    limit: int
+    next_cursor: str | None
+    done: bool
+    corrected: dict[str, str] = msgspec.field(default_factory=dict)
+    relaxed: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    total_is_estimate: bool = False
+    reason: str | None = None
+    hint: str | None = None
 
 
-async def _one(
-    backend: Backend,
-    archive: ArchiveFile,
-    request: Payload,
-    offset: int = 0,
-    cursor: str | None = None,
-    snippet: int | None = None,
-) -> Payload:
-    """Search one archive; where its index is closed, without it."""
-    page: Payload = {"request": request, "offset": offset, "cursor": cursor}
-    if request["mode"] != "fulltext":
-        function = titles.find if request["mode"] == "title" else titles.suggest
-        return await backend.ask(function, archive, **page)
-    page |= {"snippet": snippet or backend.settings.content.snippet_length, "seconds": backend.scan_seconds}
-    return await backend.ask(fulltext.fulltext, archive, without_index=fulltext.fulltext_without_index, **page)
+class ArchiveHits(Struct, frozen=True, kw_only=True):
+    """What one of many archives has, or why it could not be searched."""
+
+    archive: str
+    results: list[SearchHit] | list[TitleHit] | None = None
+    suggestions: list[Suggestion] | None = None
+    total: int
+    corrected: dict[str, str] = msgspec.field(default_factory=dict)
+    relaxed: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    total_is_estimate: bool = False
+    reason: str | None = None
+    hint: str | None = None
+    error: str | None = None
 
 
-async def _all_archives(call: Call, given: SearchArguments) -> Payload:
+class MergedHit(Struct, frozen=True, kw_only=True):
+    """A result in the list of all archives."""
+
+    archive: str
+    path: str
+    title: str
+    match: TitleMatchKind | None = None
+    via: str | None = None
+    snippet: str | None = None
+    score: float | None = None
+    section: str | None = None
+
+
+class MergedPage(Struct, frozen=True):
+    """A page of what a query finds in all archives."""
+
+    query: str
+    mode: Mode
+    per_file_results: list[ArchiveHits]
+    results: list[MergedHit]
+    archives_searched: int
+    archives_failed: int
+    next_cursor: str | None
+    done: bool
+
+
+async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> SearchPage | MergedPage:
+    """Find what a request asks for."""
+    request = resume(TOOL, request)
+    query = require_text(request.query or "")
+    if request.cross_file:
+        return await _search_all(app, request, query, caller)
+    archive = await app.find_archive(request.zim_file_path)
+    limit = request.limit or app.settings.content.default_search_limit
+    in_cursor = request.in_cursor(limit)
+    start = cursors.position(TOOL, request.cursor, request.offset, archive.uuid, in_cursor)
+    hits = await app.workers.call(archive, _call(app, request, query, start, limit))
+    stop, total = start + limit, _listed_total(hits)
+    cursor = cursors.next_cursor(TOOL, archive.uuid, stop, total, {"zim_file_path": archive.name} | in_cursor)
+    return SearchPage(
+        query=request.query or "",
+        mode=request.mode,
+        archive=archive.file_name,
+        offset=start,
+        limit=limit,
+        next_cursor=cursor,
+        done=cursor is None,
+        **_fields(hits),
+    )
+
+
+def _fields(hits: Hits) -> dict[str, Any]:
+    """Return the fields of what a worker found that results show."""
+    return {name: value for name, value in msgspec.structs.asdict(hits).items() if name != "listed"}
+
+
+def _listed_total(hits: Hits) -> int:
+    """Return how many results can be listed: an estimate may be more."""
+    return hits.listed if isinstance(hits, SearchHits) else hits.total
+
+
+def _call(app: App, request: SearchRequest, query: str, offset: int, limit: int) -> Call[Hits]:
+    if request.mode == "title":
+        return FindTitles(query, offset, limit)
+    if request.mode == "suggest":
+        return SuggestTitles(query, offset, limit)
+    return SearchText(
+        query,
+        offset,
+        limit,
+        snippet_chars=app.settings.content.snippet_length,
+        scan_seconds=app.scan_seconds,
+        namespace=request.namespace,
+        content_type=request.content_type,
+    )
+
+
+async def _search_all(app: App, request: SearchRequest, query: str, caller: Caller) -> MergedPage:
     """Search every archive at once and put the results in one order."""
-    backend = call.backend
-    archives = (await backend.scan()).archives
-    await backend.limiter.charge(call.client, _OPERATIONS[given.mode], len(archives))
-    limit = given.limit or backend.settings.content.default_search_limit
-    request = _request(given, limit)
-    now = state(archives)
-    start = cursors.position(fulltext.TOOL, given.cursor, given.offset, now, request)
-    if start >= _DEEPEST:
+    archives = (await app.scan()).archives
+    await app.charge(caller, _OPERATIONS[request.mode], len(archives))
+    limit = request.limit or app.settings.content.default_search_limit
+    in_cursor = request.in_cursor(limit)
+    library = fingerprint(archives)
+    start = cursors.position(TOOL, request.cursor, request.offset, library, in_cursor)
+    if start >= _MAX_MERGED_HITS:
         raise errors.OutOfRange(
-            f"offset={start} lies beyond the end: a list of all archives has {_DEEPEST} places at most.",
+            f"offset={start} is beyond the end: a list of all archives has {_MAX_MERGED_HITS} results at most.",
             hint="Search one archive (zim_file_path) to go deeper.",
         )
-    stop = min(start + limit, _DEEPEST)
-    answers = await everywhere(backend, archives, request | {"limit": stop}, listener=call.listener)
-    searched = [answer for answer in answers if "error" not in answer]
-    done = stop >= min(_DEEPEST, sum(answer["total"] for answer in searched))
-    of_each = limit if given.limit else min(limit, _OF_EACH)
-    own = slice(start * of_each // limit, stop * of_each // limit)
-    return {
-        "query": given.query,
-        "mode": given.mode,
-        "per_file_results": [_own_list(answer, own) for answer in answers],
-        "results": merge(answers, given.mode)[start:stop],
-        "archives_searched": len(searched),
-        "archives_failed": len(answers) - len(searched),
-        "next_cursor": None if done else cursors.encode(fulltext.TOOL, now, stop, request | {"cross_file": True}),
-        "done": done,
-    }
+    stop = min(start + limit, _MAX_MERGED_HITS)
+    outcomes = await app.workers.call_each(archives, _call(app, request, query, 0, stop), progress=caller.progress)
+    total = min(_MAX_MERGED_HITS, sum(hits.total for hits in outcomes.results.values()))
+    cursor = cursors.next_cursor(TOOL, library, stop, total, in_cursor | {"cross_file": True})
+    per_archive = limit if request.limit else min(limit, _HITS_PER_ARCHIVE)
+    own_page = slice(start * per_archive // limit, stop * per_archive // limit)
+    return MergedPage(
+        query=request.query or "",
+        mode=request.mode,
+        per_file_results=[
+            _archive_hits(archive, outcomes.results.get(archive.name), outcomes.errors.get(archive.name), own_page)
+            for archive in archives
+        ],
+        results=merge_hits(outcomes.results)[start:stop],
+        archives_searched=len(outcomes.results),
+        archives_failed=len(outcomes.errors),
+        next_cursor=cursor,
+        done=cursor is None,
+    )
 
 
-def state(archives: Sequence[ArchiveFile]) -> str:
+def fingerprint(archives: Iterable[ArchiveFile]) -> str:
     """Return what names the archives as they are now, so that a cursor does not outlive a change."""
-    names = "\n".join(f"{archive.name} {archive.identity}" for archive in archives)
-    return hashlib.sha256(names.encode()).hexdigest()[: cursors.UUID]
+    states = "\n".join(f"{archive.name} {archive.identity}" for archive in archives)
+    return hashlib.sha256(states.encode()).hexdigest()[: cursors.UUID_CHARS]
 
 
-async def everywhere(
-    backend: Backend,
-    archives: Sequence[ArchiveFile],
-    request: Payload,
-    snippet: int | None = None,
-    listener: Listener | None = None,
-) -> list[Payload]:
-    """Return the first results of every archive; one that fails or is late says so."""
-    tally = Tally(listener, len(archives))
+def hit_rows(hits: Hits) -> Sequence[HitRow]:
+    """Return the rows of what a worker found."""
+    return hits.suggestions if isinstance(hits, Suggestions) else hits.results
 
-    async def ask(archive: ArchiveFile) -> Payload:
-        try:
-            return await _one(backend, archive, request, snippet=snippet)
-        finally:
-            await tally.step()
 
-    answers = await backend.each(archives, ask)
-    return [
-        {"archive": archive.shown}
-        | ({"error": answer.message} if isinstance(answer, errors.OpenZimMcpError) else answer)
-        for archive, answer in zip(archives, answers, strict=True)
+def merge_hits(hits: Mapping[str, Hits]) -> list[MergedHit]:
+    """Return the rows of archives, by their names, in one order: by score, by match, or each archive's best in turn."""
+    rows = [
+        (_rank(row), place, number, with_archive(f"{name}.zim", row))
+        for number, (name, found) in enumerate(hits.items())
+        for place, row in enumerate(hit_rows(found))
     ]
-
-
-def merge(answers: list[Payload], mode: str) -> list[Payload]:
-    """Return the rows of all archives in one order: by score, by kind of match, or each archive's best in turn."""
-    rows = []
-    for number, answer in enumerate(answers):
-        for place, row in enumerate(answer.get("suggestions" if mode == "suggest" else "results", [])):
-            rank = {"fulltext": -row.get("score", 0), "title": titles.ORDER.get(row.get("match"), 0), "suggest": 0}[
-                mode
-            ]
-            rows.append((rank, place, number, {"archive": answer["archive"]} | row))
     return [row for *_, row in sorted(rows, key=lambda row: row[:3])]
 
 
-def _own_list(answer: Payload, own: slice) -> Payload:
+def with_archive(archive: str, row: HitRow) -> MergedHit:
+    """Return a result together with the archive that it is from."""
+    return MergedHit(archive=archive, **msgspec.structs.asdict(row))
+
+
+def _rank(row: HitRow) -> float:
+    if isinstance(row, SearchHit):
+        return -row.score
+    return MATCH_ORDER[row.match] if isinstance(row, TitleHit) else 0
+
+
+def _archive_hits(
+    archive: ArchiveFile, hits: Hits | None, error: errors.OpenZimMcpError | None, page: slice
+) -> ArchiveHits:
     """Return what one archive has by itself."""
-    if "error" in answer:
-        return {"archive": answer["archive"], "total": 0, "error": answer["error"]}
-    rows = "suggestions" if "suggestions" in answer else "results"
-    notes = {name: answer[name] for name in _NOTES if name in answer}
-    return {"archive": answer["archive"], rows: answer[rows][own], "total": answer["total"]} | notes
+    if hits is None:
+        message = error.message if error else None
+        return ArchiveHits(archive=archive.file_name, total=0, error=message)
+    fields = _fields(hits)
+    rows = "suggestions" if isinstance(hits, Suggestions) else "results"
+    return ArchiveHits(archive=archive.file_name, **fields | {rows: fields[rows][page]})

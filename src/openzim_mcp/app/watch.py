@@ -12,7 +12,7 @@ from openzim_mcp.library.changes import ChangeDetector
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
     from openzim_mcp.library.changes import Changes
 
 log = logging.getLogger(__name__)
@@ -20,26 +20,24 @@ log = logging.getLogger(__name__)
 _CONFIRM_SECONDS = 0.5
 
 
-async def watch(backend: Backend, publish: Callable[[Changes], Awaitable[None]], is_watching: anyio.Event) -> None:
+async def watch(app: App, publish: Callable[[Changes], Awaitable[None]], is_watching: anyio.Event) -> None:
     """Scan at the configured interval; once more shortly after a change, to see whether it is stable.
 
     `is_watching` is set after the first scan: changes from then on are published.
     """
-    detector = ChangeDetector(await backend.scan())
+    detector = ChangeDetector(await app.scan())
     is_watching.set()
     while True:
-        await anyio.sleep(backend.settings.watch_interval_seconds)
-        await _publish_changes(detector, backend, publish)
+        await anyio.sleep(app.settings.watch_interval_seconds)
+        await _publish_changes(detector, app, publish)
         if detector.pending:
             await anyio.sleep(_CONFIRM_SECONDS)
-            await _publish_changes(detector, backend, publish)
+            await _publish_changes(detector, app, publish)
 
 
-async def _publish_changes(
-    detector: ChangeDetector, backend: Backend, publish: Callable[[Changes], Awaitable[None]]
-) -> None:
+async def _publish_changes(detector: ChangeDetector, app: App, publish: Callable[[Changes], Awaitable[None]]) -> None:
     try:
-        changes = detector.update(await backend.scan())
+        changes = detector.update(await app.scan())
         for directory in changes.unreadable_directories:
             log.warning("%s; retrying", directory)
         for directory in changes.recovered_directories:

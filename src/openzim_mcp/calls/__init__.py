@@ -1,30 +1,168 @@
-"""How the server and its worker processes talk: JSON frames with a length in front.
+"""What the server may ask of a worker process: typed calls, their results, and the frames that carry them.
 
-JSON and not pickle, because a worker reads hostile files: whatever it may be made to send, it stays data.
+A call is a struct. Its fields are the arguments, its type argument is the result, and its class says which function
+of `worker/` runs it. Server and worker import this package; it imports neither of them.
+
+The encoding is MessagePack with a length in front. It is not pickle, because a worker reads hostile files: whatever
+it may be made to send, it stays data.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
+import functools
 import struct
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar, get_args
+
+import msgspec
+
+Result = TypeVar("Result", covariant=True)  # noqa: PLC0105  the name is read in every call
 
 LENGTH = struct.Struct(">I")
-LARGEST = 64 << 20
-"""Bytes of a frame at most: what a worker sends must never fill the server's memory."""
-OMIT_NONE = {"omit_none": True}
-"""Metadata of a dataclass field that is left out of a reply while it is None."""
+MAX_FRAME_BYTES = 64 << 20
+"""What a worker sends must never fill the server's memory."""
 
 
-def _plain(value: object) -> dict[str, Any]:
-    if not dataclasses.is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} cannot be sent to the server")
-    pairs = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
-    return {f.name: v for f, v in pairs if v is not None or not f.metadata.get("omit_none")}
+class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value that crosses the process border: a field that has its default is not sent, nor shown to clients."""
 
 
-def pack(message: object) -> bytes:
-    """Return a frame; dataclasses become objects."""
-    body = json.dumps(message, default=_plain, separators=(",", ":")).encode()
+class Call(msgspec.Struct, Generic[Result], frozen=True, omit_defaults=True):
+    """A request to run `function` on an open archive.
+
+    `function` is the module below `worker/` and the function in it. If a call that `uses_index` crashes, only the
+    search index of the archive is quarantined; if it has a field `use_index`, it can then be repeated without. The
+    result of a `cached` call is kept for as long as the file does not change.
+    """
+
+    function: ClassVar[str] = ""
+    uses_index: ClassVar[bool] = False
+    cached: ClassVar[bool] = False
+
+    @property
+    def asks_index(self) -> bool:
+        """Whether this call will ask the search index."""
+        return self.uses_index and getattr(self, "use_index", True)
+
+
+class Job(Call[Result], frozen=True):
+    """A call that may take minutes: it runs in a process of its own, reports progress, and is never too slow.
+
+    Its function gets the parts of the file, as a damaged archive may not open. A final result is kept as a fact.
+    """
+
+    fact: ClassVar[str] = ""
+
+    def is_final(self, result: object) -> bool:
+        """Return whether a result holds for as long as the file does not change."""
+        return result is not None
+
+
+class Request(Struct, frozen=True):
+    """One call on one archive, for a worker."""
+
+    function: str
+    name: str
+    parts: tuple[str, ...]
+    call: msgspec.Raw
+
+
+class Ready(Struct, frozen=True, tag="ready"):
+    """The worker has started."""
+
+
+class Success(Struct, frozen=True, tag="success"):
+    """The result of a call."""
+
+    result: msgspec.Raw
+
+
+class Failure(Struct, frozen=True, tag="failure"):
+    """An error that the caller may see: the class of `errors` and what it was made of."""
+
+    error: str
+    message: str
+    hint: str | None = None
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Bug(Struct, frozen=True, tag="bug"):
+    """An unexpected exception, for the log."""
+
+    traceback: str
+
+
+class Progress(Struct, frozen=True, tag="progress"):
+    """How far a job is."""
+
+    done: int
+    total: int
+
+
+Reply = Ready | Success | Failure | Bug | Progress
+
+_encoder = msgspec.msgpack.Encoder()
+_reply_decoder = msgspec.msgpack.Decoder(Reply)
+_request_decoder = msgspec.msgpack.Decoder(Request)
+
+
+def encode_call(call: Call[Any]) -> bytes:
+    """Return the arguments of a call; equal calls are encoded alike."""
+    return _encoder.encode(call)
+
+
+def encode_result(result: object) -> msgspec.Raw:
+    """Return the result of a call, encoded."""
+    return msgspec.Raw(_encoder.encode(result))
+
+
+def decode_request(body: bytes) -> Request:
+    """Return the request in a frame."""
+    return _request_decoder.decode(body)
+
+
+def decode_call(request: Request) -> Call[Any]:
+    """Return the call in a request."""
+    call: Call[Any] = _decoder_for(_class_of(request.function)).decode(request.call)
+    return call
+
+
+def decode_reply(body: bytes) -> Reply:
+    """Return the reply in a frame."""
+    reply: Reply = _reply_decoder.decode(body)
+    return reply
+
+
+def decode_result(call: Call[Result], result: msgspec.Raw) -> Result:
+    """Return the result of a call as its type."""
+    decoded: Result = _decoder_for(result_type(type(call))).decode(result)
+    return decoded
+
+
+def frame(message: Struct) -> bytes:
+    """Return a message with its length in front."""
+    body = _encoder.encode(message)
     return LENGTH.pack(len(body)) + body
+
+
+@functools.cache
+def _class_of(function: str) -> type[Call[Any]]:
+    """Return the call that a function runs; its module must have been imported."""
+    pending: list[type[Call[Any]]] = [Call]
+    while pending:
+        call = pending.pop()
+        if call.function == function:
+            return call
+        pending += call.__subclasses__()
+    raise LookupError(function)
+
+
+@functools.cache
+def _decoder_for(kind: Any) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(kind)
+
+
+@functools.cache
+def result_type(call: type[Call[Any]]) -> Any:
+    """Return the type argument of the class that a call is derived from."""
+    base = next(base for base in call.__orig_bases__ if get_args(base))  # type: ignore[attr-defined]
+    return get_args(base)[0]

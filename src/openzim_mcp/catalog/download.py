@@ -15,7 +15,7 @@ from openzim_mcp import errors
 from openzim_mcp.catalog.client import describe_status, display_host
 from openzim_mcp.catalog.partial_file import PartialFile, ResumeInfo
 from openzim_mcp.text import format_size
-from openzim_mcp.zimfile import NotAZim, RawFile, checksum_matches
+from openzim_mcp.zimfile import NotAZim, ZimFile, checksum_matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -290,7 +290,7 @@ class _Downloader:
 
     def _matches_own_checksum(self) -> bool:
         try:
-            promised_size = RawFile([self.partial.path]).header().promised_size
+            promised_size = ZimFile([self.partial.path]).header().file_size
             if promised_size is not None and promised_size > self.partial.size:
                 return False
             size = self.partial.size

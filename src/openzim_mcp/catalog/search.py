@@ -11,7 +11,7 @@ from openzim_mcp.catalog.client import display_host
 from openzim_mcp.languages import three_letter_code
 from openzim_mcp.library.names import split_date
 from openzim_mcp.text import closest, normalize, safe_line
-from openzim_mcp.zimfile import NotAZim, RawFile
+from openzim_mcp.zimfile import NotAZim, ZimFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -176,7 +176,7 @@ def describe_installed(archives: Iterable[ArchiveFile]) -> list[InstalledArchive
 def _describe_archive(archive: ArchiveFile) -> InstalledArchive:
     stem = os.path.basename(archive.path).rpartition(".")[0]
     try:
-        uuid = RawFile(archive.parts).header().uuid
+        uuid = ZimFile(archive.parts).header().uuid
     except (NotAZim, OSError):
         uuid = ""
     return InstalledArchive(archive, *split_date(stem), uuid)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,11 +14,12 @@ from openzim_mcp.cli.terminal import Cell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
+    from openzim_mcp.app.query.excerpts import Briefing
+    from openzim_mcp.app.query.reply import Reply
+    from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.cli.terminal import Block, Terminal
 
-_SOURCE = re.compile(r"^(Source: .*)$", re.MULTILINE)
-_NOTHING = "Nothing was found"
 _MORE = "A larger --budget makes an answer longer; `read` shows whole articles, `search --limit` more results."
 
 
@@ -37,29 +37,38 @@ def run(
 ) -> Exit | None:
     """Answer a QUESTION from the archives, with the passages and where they are from."""
 
-    async def work(backend: Backend) -> Any:
-        from openzim_mcp.protocol import direct  # noqa: PLC0415
+    async def work(app: App) -> Reply | Briefing | BinaryEntry:
+        from openzim_mcp.app.arguments import parse_request  # noqa: PLC0415
+        from openzim_mcp.app.query import ask  # noqa: PLC0415
+        from openzim_mcp.app.query.reply import QueryRequest  # noqa: PLC0415
 
+        arguments = {"query": question, "zim_file_path": archive, "compact_budget": budget}
         try:
-            return await direct.run(backend, "zim_query", query=question, zim_file_path=archive, compact_budget=budget)
+            return await ask.answer_query(app, parse_request(QueryRequest, arguments))
         except errors.NoNextPage:
             raise errors.NoNextPage("There is no next page: each command answers by itself.", hint=_MORE) from None
 
-    answer = runtime.run_with_archives(terminal, directories, work)
-    text = getattr(answer, "text", None)
-    if text is None:
-        payload = getattr(answer, "payload", answer)
-        text = f"{payload.get('path')}: {payload.get('mime_type')}, {payload.get('size')} bytes."
-    else:
-        payload = {"question": question, "answer": text}
-    terminal.show(payload, *_blocks(text))
-    return Exit.NEGATIVE if text.startswith(_NOTHING) else None
+    return _show(terminal, question, runtime.run_with_archives(terminal, directories, work))
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def _show(terminal: Terminal, question: str, answer: Reply | Briefing | BinaryEntry) -> Exit | None:
+    from openzim_mcp.app.query.reply import Reply  # noqa: PLC0415
+    from openzim_mcp.calls.reading import BinaryEntry  # noqa: PLC0415
+
+    if isinstance(answer, Reply):
+        terminal.show({"question": question, "answer": answer.text}, *_blocks(answer))
+        return Exit.NEGATIVE if answer.is_empty else None
+    if isinstance(answer, BinaryEntry):
+        terminal.show(answer, f"{answer.path}: {answer.mime_type}, {answer.size} bytes.")
+    return None
+
+
+def _blocks(reply: Reply) -> Iterator[Block]:
     """Yield the passages, each with its source below it."""
-    for part in _SOURCE.split(text):
-        if _SOURCE.fullmatch(part):
-            yield Cell(part, "dim")
-        elif part.strip():
-            yield part.strip("\n")
+    text = reply.text
+    for source in reply.sources:
+        before, _, text = text.partition(source)
+        yield before.strip("\n")
+        yield Cell(source, "dim")
+    if text.strip():
+        yield text.strip("\n")

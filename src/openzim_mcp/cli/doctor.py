@@ -12,7 +12,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from openzim_mcp import __version__, errors, files
 from openzim_mcp.cli import clients, command, probe, runtime
@@ -24,6 +24,7 @@ from openzim_mcp.text import format_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from openzim_mcp.app.archives import ListedArchive
     from openzim_mcp.cli.clients import Client
     from openzim_mcp.cli.terminal import Terminal
 
@@ -129,35 +130,35 @@ def cache(_: Sequence[str]) -> Iterator[Finding]:
 
 def archives(directories: Sequence[str]) -> Iterator[Finding]:
     """Look at every archive: whether it opens, and what it lacks."""
-    from openzim_mcp.cli.list import look  # noqa: PLC0415
+    from openzim_mcp.cli.list import list_archives  # noqa: PLC0415
 
     try:
-        found = runtime.run_with_archives(None, directories, look)
+        found = runtime.run_with_archives(None, directories, list_archives)
     except errors.OpenZimMcpConfigurationError:
         return
     except errors.OpenZimMcpError as error:
         yield Finding("archives", "bad", error.message, error.hint or "")
         return
-    rows = found["archives"]
-    sound = [row for row in rows if row["status"] != "unusable" and row.get("verification") != "damaged"]
-    for row in rows:
+    readable = [row for row in found.archives if row.metadata and row.metadata.verification != "damaged"]
+    for row in found.archives:
         yield from _archive(row)
-    for refusal in found["refused"]:
-        yield Finding("archives", "warn", refusal, "move it into a served directory")
-    text = f"{len(sound)} of {len(rows)} can be read"
-    yield Finding("archives", "good" if sound else "bad", text, "" if sound else "openzim-mcp catalog")
+    for reason in found.rejected:
+        yield Finding("archives", "warn", reason, "move it into a served directory")
+    text = f"{len(readable)} of {len(found.archives)} can be read"
+    yield Finding("archives", "good" if readable else "bad", text, "" if readable else "openzim-mcp catalog")
 
 
-def _archive(row: dict[str, Any]) -> Iterator[Finding]:
-    name = row["name"].removesuffix(".zim")
+def _archive(row: ListedArchive) -> Iterator[Finding]:
+    state, metadata = row.state, row.metadata
+    name = state.name.removesuffix(".zim")
     again = f"openzim-mcp download {split_date(name)[0]}"
-    if row["status"] == "unusable":
-        yield Finding(f"archive {name}", "bad", row["reason"], again)
-    elif row["verification"] == "damaged":
+    if state.status == "unusable" or metadata is None:
+        yield Finding(f"archive {name}", "bad", state.reason or "", again)
+    elif metadata.verification == "damaged":
         yield Finding(f"archive {name}", "bad", "the checksum does not match: the file is damaged", again)
-    elif row["status"] != "ok":
-        yield Finding(f"archive {name}", "warn", row["reason"], f"openzim-mcp verify {name}")
-    elif not row["index_capabilities"]["has_fulltext_index"]:
+    elif state.status != "ok":
+        yield Finding(f"archive {name}", "warn", state.reason or "", f"openzim-mcp verify {name}")
+    elif not metadata.index_capabilities.has_fulltext_index:
         text = "it has no full-text index: searching reads the articles"
         yield Finding(f"archive {name}", "warn", text, "take a newer edition, if there is one")
 

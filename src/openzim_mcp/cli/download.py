@@ -63,9 +63,9 @@ def run(
 
 
 def _is_installed(transfer: Transfer) -> bool:
-    from openzim_mcp.zimfile import find_problem  # noqa: PLC0415
+    from openzim_mcp.zimfile import check_header  # noqa: PLC0415
 
-    return os.path.exists(transfer.target) and not find_problem([transfer.target], 0)
+    return os.path.exists(transfer.target) and not check_header([transfer.target], 0).problem
 
 
 def _show_results(terminal: Terminal, directory: str, installed: list[Transfer], results: list[TransferResult]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +11,10 @@ from openzim_mcp.cli.terminal import Cell, KeyValues, Table
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
+    from openzim_mcp.app.archives import ArchiveMetadata
     from openzim_mcp.cli.terminal import Terminal
+    from openzim_mcp.zimfile import ArchiveFile
 
 _TOLD = ("description", "language", "date", "creator", "publisher", "flavour", "source", "license")
 _COUNTED = {"articles": "articles", "entries": "entries", "media": "pictures and other media"}
@@ -25,31 +27,37 @@ def run(terminal: Terminal, archive: str, directories: list[str]) -> None:
     """Describe an ARCHIVE, given by its name or as a .zim file: title, date, counts, indexes, what is in it."""
     archive, directories = command.resolve_archive_file(archive, directories)
 
-    async def work(backend: Backend) -> dict[str, Any]:
-        from openzim_mcp.protocol import direct  # noqa: PLC0415
+    async def work(app: App) -> tuple[ArchiveFile, ArchiveMetadata]:
+        from openzim_mcp.app.archives import describe_archive  # noqa: PLC0415
 
-        file = await backend.find(archive)
-        told = await direct.payload(backend, "zim_metadata", zim_file_path=archive)
-        return told | {"file": file.path, "size": file.size}
+        file = await app.find_archive(archive)
+        return file, await describe_archive(app, file)
 
-    told = runtime.run_with_archives(terminal, directories, work)
-    title = told["metadata"].get("title", told["archive"])
-    namespaces = [[name, f"{space['count']:,}", space["description"]] for name, space in told["namespaces"].items()]
+    file, metadata = runtime.run_with_archives(terminal, directories, work)
+    _show(terminal, file, metadata)
+
+
+def _show(terminal: Terminal, file: ArchiveFile, metadata: ArchiveMetadata) -> None:
+    import msgspec  # noqa: PLC0415
+
+    title = metadata.metadata.get("title", metadata.archive)
+    namespaces = [[name, f"{row.count:,}", row.description] for name, row in (metadata.namespaces or {}).items()]
     table = Table(("namespace", "entries", "what it has"), namespaces, frozenset({"entries"}))
-    terminal.show(told, f"# {title}", KeyValues(_facts(told)), table)
+    payload = {**msgspec.to_builtins(metadata), "file": file.path, "size": file.size}
+    terminal.show(payload, f"# {title}", KeyValues(_facts(file, metadata)), table)
 
 
-def _facts(told: dict[str, Any]) -> list[tuple[str, str | Cell]]:
-    has = told["index_capabilities"]
-    index = {"has_fulltext_index": "full text", "has_title_index": "titles"}
-    indexes = ", ".join(words for name, words in index.items() if has[name])
+def _facts(file: ArchiveFile, metadata: ArchiveMetadata) -> list[tuple[str, str | Cell]]:
+    capabilities = metadata.index_capabilities
+    indexes = [("full text", capabilities.has_fulltext_index), ("titles", capabilities.has_title_index)]
+    available = ", ".join(name for name, is_there in indexes if is_there)
     return [
-        *((name, told["metadata"][name]) for name in _TOLD if told["metadata"].get(name)),
-        *((words, f"{told['counts'][name]:,}") for name, words in _COUNTED.items() if name in told["counts"]),
-        ("size", format_size(told["size"])),
-        ("search index", Cell(indexes, "good") if indexes else Cell("none: searching reads the articles", "warn")),
-        ("main page", told["main_page"] or "none"),
-        ("name", told["archive"].removesuffix(".zim")),
-        ("uuid", told["archive_identity"]["uuid"]),
-        ("file", told["file"]),
+        *((name, metadata.metadata[name]) for name in _TOLD if metadata.metadata.get(name)),
+        *((words, f"{metadata.counts[name]:,}") for name, words in _COUNTED.items() if name in metadata.counts),
+        ("size", format_size(file.size)),
+        ("search index", Cell(available, "good") if available else Cell("none: searching reads the articles", "warn")),
+        ("main page", metadata.main_page or "none"),
+        ("name", metadata.archive.removesuffix(".zim")),
+        ("uuid", metadata.archive_identity.uuid),
+        ("file", file.path),
     ]

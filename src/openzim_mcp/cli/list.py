@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
-from openzim_mcp import errors
 from openzim_mcp.cli import command, runtime
 from openzim_mcp.cli.command import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
+    from openzim_mcp.app.archives import ArchiveList, ListedArchive
     from openzim_mcp.cli.terminal import Terminal
 
 _HEADER = ("name", "title", "lang", "date", "articles", "size", "state")
@@ -23,48 +21,43 @@ _HEADER = ("name", "title", "lang", "date", "articles", "size", "state")
 @command.directory_arguments
 def run(terminal: Terminal, directories: list[str]) -> Exit | None:
     """List the archives below the directories, and say which of them cannot be read, and why."""
-    found = runtime.run_with_archives(terminal, directories, look)
-    rows = [_row(archive) for archive in found["archives"]]
+    listed = runtime.run_with_archives(terminal, directories, list_archives)
+    rows = [_row(archive) for archive in listed.archives]
     blocks = [Table(_HEADER, rows, frozenset({"articles", "size"}))] if rows else ["There is no archive."]
-    terminal.show(found, *blocks)
-    for warning in found["refused"]:
+    terminal.show({"archives": list(map(_payload, listed.archives)), "refused": listed.rejected}, *blocks)
+    for warning in listed.rejected:
         terminal.info(warning, "warn")
-    return None if found["archives"] else Exit.NEGATIVE
+    return None if rows else Exit.NEGATIVE
 
 
-async def look(backend: Backend) -> dict[str, Any]:
+async def list_archives(app: App) -> ArchiveList:
     """Return what is known of every archive."""
-    from openzim_mcp.protocol import direct  # noqa: PLC0415
+    from openzim_mcp.app import archives  # noqa: PLC0415
 
-    archives = (await direct.payload(backend, "zim_health"))["loaded_archives"]
-
-    async def describe(row: dict[str, Any]) -> None:
-        try:
-            row |= await direct.payload(backend, "zim_metadata", zim_file_path=row["name"])
-        except errors.OpenZimMcpError as error:
-            row |= {"status": "unusable", "reason": error.message}
-
-    async with anyio.create_task_group() as tasks:
-        for row in archives:
-            if row["status"] != "unusable":
-                tasks.start_soon(describe, row)
-    refused = [f"{refusal.name}: {refusal.reason}" for refusal in (await backend.scan()).refused]
-    return {"archives": archives, "refused": refused}
+    return await archives.list_archives(app)
 
 
-def _row(archive: dict[str, Any]) -> list[str | Cell]:
-    told = archive.get("metadata", {})
-    words = [told.get(name, "") for name in ("title", "language", "date")]
-    articles = f"{archive['counts']['articles']:,}" if "counts" in archive else ""
-    return [archive["name"].removesuffix(".zim"), *words, articles, format_size(archive["size"]), state(archive)]
+def _payload(archive: ListedArchive) -> dict[str, Any]:
+    import msgspec  # noqa: PLC0415
+
+    metadata = msgspec.to_builtins(archive.metadata) if archive.metadata else {}
+    return {**msgspec.to_builtins(archive.state), **metadata}
 
 
-def state(archive: dict[str, Any]) -> Cell:
+def _row(archive: ListedArchive) -> list[str | Cell]:
+    metadata = archive.metadata
+    texts = [metadata.metadata.get(name, "") if metadata else "" for name in ("title", "language", "date")]
+    articles = f"{metadata.counts['articles']:,}" if metadata else ""
+    name = archive.state.name.removesuffix(".zim")
+    return [name, *texts, articles, format_size(archive.state.size), _state(archive)]
+
+
+def _state(archive: ListedArchive) -> Cell:
     """Say in a few words what can be done with an archive."""
-    if archive["status"] != "ok":
-        return Cell(archive["reason"], "bad" if archive["status"] == "unusable" else "warn")
-    if archive["verification"] == "damaged":
+    if archive.state.status != "ok" or archive.metadata is None:
+        return Cell(archive.state.reason or "", "bad" if archive.state.status == "unusable" else "warn")
+    if archive.metadata.verification == "damaged":
         return Cell("damaged: the checksum does not match", "bad")
-    if not archive["index_capabilities"]["has_fulltext_index"]:
+    if not archive.metadata.index_capabilities.has_fulltext_index:
         return Cell("ok, but no full-text index", "warn")
-    return Cell("ok, verified" if archive["verification"] == "valid" else "ok", "good")
+    return Cell("ok, verified" if archive.metadata.verification == "valid" else "ok", "good")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from openzim_mcp import errors
 from openzim_mcp.cli import command, runtime
@@ -12,10 +13,22 @@ from openzim_mcp.cli import command, runtime
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
+    from openzim_mcp.calls.reading import Section, TableOfContents, TocEntry
     from openzim_mcp.cli.terminal import Terminal
+    from openzim_mcp.zimfile import ArchiveFile
 
-_WHOLE = 10_000_000
+_UNLIMITED_CHARS = 10_000_000
+
+
+class WholeArticle(msgspec.Struct, frozen=True):
+    """An article from its start to its end."""
+
+    archive: str
+    path: str
+    title: str
+    mime_type: str
+    content: str
 
 
 @command.command(
@@ -35,54 +48,57 @@ def run(
     if section and toc:
         raise click.UsageError("--section and --toc exclude each other.")
 
-    async def work(backend: Backend) -> dict[str, Any]:
-        from openzim_mcp.protocol import direct  # noqa: PLC0415
+    async def work(app: App) -> Section | TableOfContents | WholeArticle:
+        from openzim_mcp.app.reading import read_or_closest  # noqa: PLC0415
+        from openzim_mcp.calls.reading import ReadSection, ReadTableOfContents  # noqa: PLC0415
 
-        place = await _place(backend, title, archive)
+        file, path = await _find_entry(app, title, archive)
         if toc:
-            return await direct.payload(backend, "zim_get", **place, view="toc")
+            return await read_or_closest(app, file, ReadTableOfContents(path))
         if section:
-            more = {"section_id": section, "max_chars": _WHOLE, "compact": False}
-            return await direct.payload(backend, "zim_get_section", **place, **more)
-        return await _whole(backend, **place)
+            return await read_or_closest(app, file, ReadSection(path, section, _UNLIMITED_CHARS, compact=False))
+        return await _read_whole(app, file, path)
 
-    found = runtime.run_with_archives(terminal, directories, work)
-    if toc:
-        terminal.show(found, f"# {found['title']}", "\n".join(_outline(found["toc"])) or "It has no headings.")
-    elif section:
-        terminal.show(found, found["content"])
+    _show(terminal, runtime.run_with_archives(terminal, directories, work))
+
+
+def _show(terminal: Terminal, page: Section | TableOfContents | WholeArticle) -> None:
+    from openzim_mcp.calls.reading import Section, TableOfContents  # noqa: PLC0415
+
+    if isinstance(page, TableOfContents):
+        terminal.show(page, f"# {page.title}", "\n".join(_outline(page.toc)) or "It has no headings.")
+    elif isinstance(page, Section):
+        terminal.show(page, page.content)
     else:
-        terminal.show(found, f"# {found['title']}", found["content"])
-    terminal.info(f"{found['archive']}: {found['path']}")
+        terminal.show(page, f"# {page.title}", page.content)
+    terminal.info(f"{page.archive}: {page.path}")
 
 
-async def _whole(backend: Backend, zim_file_path: str | None, entry_path: str) -> dict[str, Any]:
-    """Return an article from its start to its end."""
-    from openzim_mcp.app import reading  # noqa: PLC0415
-    from openzim_mcp.worker.reading import article  # noqa: PLC0415
+async def _read_whole(app: App, archive: ArchiveFile, path: str) -> WholeArticle:
+    from openzim_mcp.app.reading import read_text  # noqa: PLC0415
 
-    file = await backend.find(zim_file_path)
-    found = await reading.read(backend, file, entry_path, article.batch_entry, length=_WHOLE)
-    return {"archive": file.shown, "path": found.pop("actual_path")} | found
+    text = await read_text(app, archive, path, _UNLIMITED_CHARS)
+    return WholeArticle(archive.file_name, text.actual_path, text.title, text.mime_type, text.content)
 
 
-async def _place(backend: Backend, title: str, archive: str | None) -> dict[str, Any]:
+async def _find_entry(app: App, title: str, archive: str | None) -> tuple[ArchiveFile, str]:
     """Return which entry of which archive is meant; of several archives, the one that knows the title best."""
-    from openzim_mcp.protocol import direct  # noqa: PLC0415
+    from openzim_mcp.app.search import merge_hits  # noqa: PLC0415
+    from openzim_mcp.calls.search import FindTitles  # noqa: PLC0415
 
-    archives = (await backend.scan()).archives
+    archives = (await app.scan()).archives
     if archive is not None or len(archives) <= 1:
-        return {"zim_file_path": archive, "entry_path": title}
-    found = await direct.payload(backend, "zim_search", query=title, mode="title", cross_file=True)
-    if not found["results"]:
+        return await app.find_archive(archive), title
+    hits = merge_hits((await app.workers.call_each(archives, FindTitles(title, 0, 10))).results)
+    if not hits:
         raise errors.EntryNotFound(
             f"No archive has an article {title!r}.", hint=f"openzim-mcp search {title!r} looks into the texts."
         )
-    best = min(found["results"], key=lambda row: row["title"] != title)
-    return {"zim_file_path": best["archive"], "entry_path": best["path"]}
+    best = min(hits, key=lambda hit: hit.title != title)
+    return await app.find_archive(best.archive), best.path
 
 
-def _outline(rows: list[dict[str, Any]], depth: int = 0) -> Iterator[str]:
+def _outline(rows: list[TocEntry], depth: int = 0) -> Iterator[str]:
     for row in rows:
-        yield f"{'  ' * depth}- {row['title']}"
-        yield from _outline(row["children"], depth + 1)
+        yield f"{'  ' * depth}- {row.title}"
+        yield from _outline(row.children, depth + 1)

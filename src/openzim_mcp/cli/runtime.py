@@ -13,7 +13,7 @@ from openzim_mcp import errors
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
     from openzim_mcp.cli.terminal import Terminal
     from openzim_mcp.config import Settings
 
@@ -31,7 +31,7 @@ def load_command_settings(directories: Sequence[str]) -> Settings:
 
 
 def run_with_archives(
-    terminal: Terminal | None, directories: Sequence[str], work: Callable[[Backend], Awaitable[_Result]]
+    terminal: Terminal | None, directories: Sequence[str], work: Callable[[App], Awaitable[_Result]]
 ) -> _Result:
     """Run some work with the archives of the directories at hand; a terminal is told when that is the handbook."""
     settings = load_command_settings(directories)
@@ -39,22 +39,18 @@ def run_with_archives(
         terminal.info(_HANDBOOK)
     # The reader may still be starting when an answer needs none: that it is ended then is no news.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    found = anyio.run(_with_backend, settings, work)
+    found = anyio.run(_with_app, settings, work)
     if isinstance(found, errors.OpenZimMcpError):
         raise found
     return found
 
 
-async def _with_backend(
-    settings: Settings, work: Callable[[Backend], Awaitable[_Result]]
-) -> _Result | errors.OpenZimMcpError:
+async def _with_app(settings: Settings, work: Callable[[App], Awaitable[_Result]]) -> _Result | errors.OpenZimMcpError:
     """Return the result or the error; raised from here, it would arrive inside groups of errors."""
-    from openzim_mcp.app.app import Backend  # noqa: PLC0415
-    from openzim_mcp.library.scan import Library, handbook  # noqa: PLC0415
+    from openzim_mcp.app.app import App  # noqa: PLC0415
 
-    library = Library(settings.allowed_directories or [handbook()])
-    async with Backend.running(settings, library, settings.worker.count or _WORKERS) as backend:
+    async with App.open(settings, workers=settings.worker.count or _WORKERS) as app:
         try:
-            return await work(backend)
+            return await work(app)
         except errors.OpenZimMcpError as error:
             return error

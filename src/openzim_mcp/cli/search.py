@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +10,8 @@ from openzim_mcp.cli import command, runtime
 from openzim_mcp.cli.command import Exit
 
 if TYPE_CHECKING:
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
+    from openzim_mcp.app.search import MergedHit, MergedPage, SearchPage
     from openzim_mcp.cli.terminal import Terminal
 
 
@@ -25,41 +26,64 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(1, 100), help="Results (default 10).")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Results to skip.")
 @command.directory_arguments
-def run(terminal: Terminal, words: str, archive: str | None, directories: list[str], **given: Any) -> Exit | None:
+def run(
+    terminal: Terminal,
+    words: str,
+    archive: str | None,
+    directories: list[str],
+    *,
+    titles: bool,
+    limit: int | None,
+    offset: int,
+) -> Exit | None:
     """Find articles by WORDS, each with the passage that matches: in one archive, or in all of them."""
 
-    async def work(backend: Backend) -> Any:
-        from openzim_mcp.protocol import direct  # noqa: PLC0415
+    async def work(app: App) -> SearchPage | MergedPage:
+        from openzim_mcp.app.arguments import parse_request  # noqa: PLC0415
+        from openzim_mcp.app.search import SearchRequest, search  # noqa: PLC0415
 
-        everywhere = archive is None and len((await backend.scan()).archives) != 1
-        mode = "title" if given["titles"] else "fulltext"
-        page = {"limit": given["limit"], "offset": given["offset"]}
-        return await direct.payload(
-            backend, "zim_search", query=words, zim_file_path=archive, cross_file=everywhere, mode=mode, **page
-        )
+        arguments = {
+            "query": words,
+            "zim_file_path": archive,
+            "cross_file": archive is None and len((await app.scan()).archives) != 1,
+            "mode": "title" if titles else "fulltext",
+            "limit": limit,
+            "offset": offset,
+        }
+        return await search(app, parse_request(SearchRequest, arguments))
 
-    found = runtime.run_with_archives(terminal, directories, work)
-    terminal.show(found, _listed(found, given["offset"]))
-    for note in _notes(found):
+    page = runtime.run_with_archives(terminal, directories, work)
+    rows = _rows(page)
+    terminal.show(page, _numbered(rows, offset))
+    for note in _notes(page):
         terminal.info(note)
-    return None if found["results"] else Exit.NEGATIVE
+    return None if rows else Exit.NEGATIVE
 
 
-def _listed(found: dict[str, Any], offset: int) -> str:
-    rows = []
-    for number, row in enumerate(found["results"], offset + 1):
-        section = f" › {row['section']}" if row.get("section") else ""
-        passage = f"\n   {' '.join(row['snippet'].split())}" if row.get("snippet") else ""
-        rows.append(
-            f"{number}. **{row['title']}**{section} ({row.get('archive') or found['archive']}: {row['path']}){passage}"
-        )
-    return "\n".join(rows) or "Nothing was found."
+def _rows(page: SearchPage | MergedPage) -> list[MergedHit]:
+    from openzim_mcp.app.search import MergedPage, with_archive  # noqa: PLC0415
+
+    if isinstance(page, MergedPage):
+        return page.results
+    return [with_archive(page.archive, row) for row in page.results or ()]
 
 
-def _notes(found: dict[str, Any]) -> list[str]:
-    """Say what the list does not show: words put right, archives that failed, and that there is more."""
-    lists = found.get("per_file_results", [found])
-    read_as = {f"{wrong} → {right}": None for own in lists for wrong, right in own.get("corrected", {}).items()}
-    failed = [f"{own['archive']}: {own['error']}" for own in lists if "error" in own]
-    more = [] if found["done"] else ["There are more: --offset skips those above."]
+def _numbered(rows: list[MergedHit], offset: int) -> str:
+    lines = []
+    for number, row in enumerate(rows, offset + 1):
+        section = f" › {row.section}" if row.section else ""
+        passage = f"\n   {' '.join(row.snippet.split())}" if row.snippet else ""
+        lines.append(f"{number}. **{row.title}**{section} ({row.archive}: {row.path}){passage}")
+    return "\n".join(lines) or "Nothing was found."
+
+
+def _notes(page: SearchPage | MergedPage) -> list[str]:
+    """Say what the list does not show: words that were corrected, archives that failed, and that there is more."""
+    from openzim_mcp.app.search import MergedPage  # noqa: PLC0415
+
+    per_archive = page.per_file_results if isinstance(page, MergedPage) else []
+    corrections = [hits.corrected for hits in per_archive] if isinstance(page, MergedPage) else [page.corrected]
+    read_as = {f"{wrong} → {right}": None for corrected in corrections for wrong, right in corrected.items()}
+    failed = [f"{hits.archive}: {hits.error}" for hits in per_archive if hits.error]
+    more = [] if page.done else ["There are more: --offset skips those above."]
     return ([f"Read as: {', '.join(read_as)}"] if read_as else []) + failed + more

@@ -322,6 +322,8 @@ def _join_names(values: Sequence[object]) -> str:
 
 def _as_json(payload: object) -> str:
     """Return a payload as JSON that any console can show."""
+    import msgspec  # noqa: PLC0415  only this needs it
+
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps(payload, ensure_ascii=plain, indent=2)
+    text = json.dumps(msgspec.to_builtins(payload), ensure_ascii=plain, indent=2)
     return re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)

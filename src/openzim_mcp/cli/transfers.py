@@ -60,9 +60,9 @@ def _describe_age(seconds: float) -> str:
 
 def find_installed(directories: Sequence[str]) -> tuple[ArchiveFile, ...]:
     """Return the archives in the directories of a command; none if no directory is set."""
-    from openzim_mcp.library.scan import Library  # noqa: PLC0415
+    from openzim_mcp.library.scan import Scanner  # noqa: PLC0415
 
-    return Library(runtime.load_command_settings(directories).allowed_directories).scan().archives
+    return Scanner(runtime.load_command_settings(directories).allowed_directories).scan().archives
 
 
 def target_directory(directory: str | None) -> str:

@@ -96,12 +96,12 @@ def _target_path(update: Update) -> str:
 
 def _remove_old(update: Update, target: str) -> None:
     """Remove the old file; if it is a symbolic link, only the link."""
-    from openzim_mcp.zimfile import find_problem  # noqa: PLC0415
+    from openzim_mcp.zimfile import check_header  # noqa: PLC0415
 
     old = update.old.file
     if target == old.path:
         return
-    problem = find_problem([target], 0)
+    problem = check_header([target], 0).problem
     if problem:
         raise errors.DownloadFailed(f"{os.path.basename(target)} is not usable ({problem}); the old file is kept.")
     try:
@@ -109,5 +109,5 @@ def _remove_old(update: Update, target: str) -> None:
             os.unlink(path)
     except OSError as error:
         raise errors.FileNotWritable(
-            f"{old.shown} cannot be removed: {error.strerror}; the new file is beside it."
+            f"{old.file_name} cannot be removed: {error.strerror}; the new file is beside it."
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,11 +15,20 @@ from openzim_mcp.cli.terminal import Cell, Table
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
+    from openzim_mcp.app.health import ArchiveReport
     from openzim_mcp.cli.terminal import ProgressBars, Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
 _HEADER = ("name", "size", "verdict", "indexes")
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What verifying an archive has shown, and how many of its entries were read."""
+
+    report: ArchiveReport
+    entries_read: int | None = None
 
 
 @command.command(
@@ -36,16 +46,19 @@ def run(terminal: Terminal, archives: tuple[str, ...], directories: list[str]) -
     names = [name if directories else _full(name) for name in archives]
     files = [name for name in names if os.path.isabs(name)]
 
-    async def work(backend: Backend) -> list[dict[str, Any]]:
-        chosen = [await backend.find(name) for name in names] or list((await backend.scan()).archives)
+    async def work(app: App) -> list[Verified]:
+        chosen = [await app.find_archive(name) for name in names] or list((await app.scan()).archives)
         with terminal.progress_bars() as bars:
-            return [await _verify(backend, archive, bars) for archive in chosen]
+            return [await _verify(app, archive, bars) for archive in chosen]
 
-    reports = runtime.run_with_archives(terminal, directories or files, work)
-    rows = [(r["name"].removesuffix(".zim"), format_size(r["size"]), _verdict(r), _indexes(r)) for r in reports]
+    results = runtime.run_with_archives(terminal, directories or files, work)
+    rows = [
+        (r.report.name.removesuffix(".zim"), format_size(r.report.size), _verdict(r), _indexes(r.report))
+        for r in results
+    ]
     blocks = [Table(_HEADER, rows, frozenset({"size"}))] if rows else ["There is no archive."]
-    terminal.show({"archives": reports}, *blocks)
-    return None if reports and all(report["is_valid"] for report in reports) else Exit.NEGATIVE
+    terminal.show({"archives": list(map(_payload, results))}, *blocks)
+    return None if results and all(result.report.is_valid for result in results) else Exit.NEGATIVE
 
 
 def _full(name: str) -> str:
@@ -54,31 +67,44 @@ def _full(name: str) -> str:
     return path if os.path.isfile(path) else name
 
 
-async def _verify(backend: Backend, archive: ArchiveFile, bars: ProgressBars) -> dict[str, Any]:
-    from openzim_mcp.app import health as protocol_health  # noqa: PLC0415
-    from openzim_mcp.worker.archive import health  # noqa: PLC0415
+async def _verify(app: App, archive: ArchiveFile, bars: ProgressBars) -> Verified:
+    """Compare the checksum, ask the indexes, and read entries from all over the archive."""
+    import msgspec  # noqa: PLC0415
+
+    from openzim_mcp.app import health  # noqa: PLC0415
+    from openzim_mcp.app.caller import Caller  # noqa: PLC0415
+    from openzim_mcp.calls.archive import SampleEntries  # noqa: PLC0415
 
     update = bars.add(archive.name, archive.size)
 
-    async def listen(done: int, total: int) -> None:
+    async def show_progress(done: int, total: int) -> None:
         update(done, total)
 
-    report = await protocol_health.archive_report(backend, archive, listen, anew=True)
+    report = await health.report_archive(app, archive, Caller(progress=show_progress), force=True)
     update(archive.size, None)
-    if not report["is_valid"]:
-        return report
+    if not report.is_valid:
+        return Verified(report)
     try:
-        return report | {"entries_read": await backend.engine.call(health.try_reading, archive)}
+        return Verified(report, await app.workers.call(archive, SampleEntries()))
     except errors.OpenZimMcpArchiveError as error:
-        return report | {"is_valid": False, "problems": [*report["problems"], error.message]}
+        problems = [*report.problems, error.message]
+        return Verified(msgspec.structs.replace(report, is_valid=False, problems=problems))
 
 
-def _verdict(report: dict[str, Any]) -> Cell:
-    problems = "; ".join(problem for problem in report["problems"] if problem != report["verification"])
-    words = f"{report['verification']}{f' ({problems})' if problems else ''}"
-    return Cell(words, "good" if report["is_valid"] else "bad")
+def _payload(result: Verified) -> dict[str, Any]:
+    import msgspec  # noqa: PLC0415
+
+    read = {} if result.entries_read is None else {"entries_read": result.entries_read}
+    return {**msgspec.to_builtins(result.report), **read}
 
 
-def _indexes(report: dict[str, Any]) -> Cell:
+def _verdict(result: Verified) -> Cell:
+    report = result.report
+    problems = "; ".join(problem for problem in report.problems if problem != report.verification)
+    words = f"{report.verification}{f' ({problems})' if problems else ''}"
+    return Cell(words, "good" if report.is_valid else "bad")
+
+
+def _indexes(report: ArchiveReport) -> Cell:
     answers = {True: Cell("answer", "good"), False: Cell("do not answer", "bad"), None: Cell("none", "warn")}
-    return answers[report["indexes_answer"]]
+    return answers[report.indexes_answer]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from openzim_mcp.app.app import Backend
+    from openzim_mcp.app.app import App
     from openzim_mcp.config import Settings
     from openzim_mcp.http.auth import TokenVerifier
     from openzim_mcp.protocol.subscriptions import Subscriptions
@@ -51,8 +51,8 @@ _READY_TIMEOUT_SECONDS = 2.0
 class Application:
     """The ASGI application, and the session manager that has to run while it serves."""
 
-    def __init__(self, server: Server[Any], backend: Backend, subscriptions: Subscriptions) -> None:
-        settings = backend.settings
+    def __init__(self, server: Server[Any], app: App, subscriptions: Subscriptions) -> None:
+        settings = app.settings
         self.shutdown = concurrency.Shutdown(subscriptions.close)
         self.proxies = parse_networks(settings.trusted_proxies)
         self.sessions = StreamableHTTPSessionManager(
@@ -63,14 +63,14 @@ class Application:
             max_sessions=concurrency.MAX_SESSIONS,
         )
         limited = concurrency.ConcurrencyMiddleware(_session_endpoint(settings, self.sessions), self.shutdown)
-        metrics = _make_metrics(backend, subscriptions, limited)
+        metrics = _make_metrics(app, subscriptions, limited)
         server.middleware.append(AccessLog(metrics))
-        app = Starlette(
-            routes=_routes(settings, limited, metrics, backend), exception_handlers={404: _not_found, 500: _failed}
+        routed = Starlette(
+            routes=_routes(settings, limited, metrics, app), exception_handlers={404: _not_found, 500: _failed}
         )
-        app.router.redirect_slashes = False
+        routed.router.redirect_slashes = False
         hosts = {settings.host, *settings.allowed_hosts}
-        checked = HostOriginMiddleware(app, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
+        checked = HostOriginMiddleware(routed, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
         self.asgi = RequestContextMiddleware(OriginCorsMiddleware(checked), self.proxies, metrics)
 
 
@@ -102,25 +102,23 @@ def _post_only(app: ASGIApp) -> ASGIApp:
     return serve
 
 
-def _make_metrics(
-    backend: Backend, subscriptions: Subscriptions, limited: concurrency.ConcurrencyMiddleware
-) -> Metrics:
+def _make_metrics(app: App, subscriptions: Subscriptions, limited: concurrency.ConcurrencyMiddleware) -> Metrics:
     return Metrics(
         in_flight=("Requests in progress.", lambda: limited.in_flight),
         sessions=("Sessions of clients that sent initialize.", lambda: subscriptions.connection_count),
         subscriptions=("Resources that clients are subscribed to.", lambda: subscriptions.subscription_count),
-        limits_shared=("Processes whose rate limits are shared through Redis.", lambda: backend.limiter.is_shared),
+        limits_shared=("Processes whose rate limits are shared through Redis.", lambda: app.limiter.is_shared),
     )
 
 
-def _routes(settings: Settings, mcp: ASGIApp, metrics: Metrics, backend: Backend) -> list[Route]:
+def _routes(settings: Settings, mcp: ASGIApp, metrics: Metrics, app: App) -> list[Route]:
     require_token = _token_check(settings)
     protected = require_token(mcp)
     return [
         Route(PATH, protected),
         Route(f"{PATH}/", protected),
         Route("/healthz", _healthy, methods=["GET"]),
-        Route("/readyz", _readiness_endpoint(backend), methods=["GET"]),
+        Route("/readyz", _readiness_endpoint(app), methods=["GET"]),
         Route("/metrics", require_token(_MetricsEndpoint(metrics)), methods=["GET"]),
         *_metadata_routes(settings),
     ]
@@ -152,10 +150,10 @@ def _metadata_routes(settings: Settings) -> list[Route]:
     )
 
 
-def _readiness_endpoint(backend: Backend) -> Callable[[Request], Awaitable[Response]]:
+def _readiness_endpoint(app: App) -> Callable[[Request], Awaitable[Response]]:
     async def ready(_request: Request) -> Response:
         with anyio.move_on_after(_READY_TIMEOUT_SECONDS):
-            await backend.scan()
+            await app.scan()
             return PlainTextResponse("ok\n")
         return ErrorResponse(503, "The directories of the archives do not respond.", retry_after=_READY_TIMEOUT_SECONDS)
 

@@ -12,7 +12,7 @@ from openzim_mcp.library.scan import newest_editions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from openzim_mcp.library.scan import Listing
+    from openzim_mcp.library.scan import ScanResult
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 _WRITE_IDLE_SECONDS = 60
@@ -40,13 +40,13 @@ class ChangeDetector:
     come soon. A file that is being written is announced when it is complete, or was not modified for a minute.
     """
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, listing: ScanResult) -> None:
         self.pending = False
         self._last = _file_states(listing)
         self._announced = {name: state for name, state in self._last.items() if state is not None}
         self._unreadable = _unreadable_directories(listing)
 
-    def update(self, listing: Listing) -> Changes:
+    def update(self, listing: ScanResult) -> Changes:
         """Return the changes to announce after a scan."""
         states = _file_states(listing)
         complete = {name for name, state in states.items() if state is not None}
@@ -80,7 +80,7 @@ def _state(states: Mapping[str, _FileState | None], name: str) -> object:
     return states.get(name, _ABSENT)
 
 
-def _file_states(listing: Listing) -> dict[str, _FileState | None]:
+def _file_states(listing: ScanResult) -> dict[str, _FileState | None]:
     """Return the state of each archive, None while its file is being written."""
     now = time.time()
     return {
@@ -104,5 +104,5 @@ def _aliases(states: Mapping[str, _FileState]) -> dict[str, tuple[str, _FileStat
     return {alias: (name, states[name]) for alias, name in newest_editions(states).items()}
 
 
-def _unreadable_directories(listing: Listing) -> set[tuple[str, str]]:
-    return {(refusal.name, refusal.reason) for refusal in listing.refused if refusal.is_directory}
+def _unreadable_directories(listing: ScanResult) -> set[tuple[str, str]]:
+    return {(refusal.name, refusal.reason) for refusal in listing.rejected if refusal.is_directory}

@@ -11,21 +11,23 @@ import os
 import re
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
+from openzim_mcp.library.facts import FactStore
 from openzim_mcp.library.names import split_date
 from openzim_mcp.text import closest, safe_line
-from openzim_mcp.zimfile import ArchiveFile, Identity, find_problem, identify
+from openzim_mcp.zimfile import ArchiveFile, check_header, stat_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from openzim_mcp.zimfile import FileState
+
 _DEPTH = 8
 _FRESH_SECONDS = 1.0
 _LISTED_IN_ERRORS = 50
-_UNKNOWN = "still unknown"
 _FIRST_PART = ".zimaa"
 _DOWNLOADING = ".aria2"
 _EXTENSION = re.compile(r"\.zim(aa)?$", re.IGNORECASE)
@@ -37,7 +39,7 @@ def handbook() -> str:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Rejected:
     """Something in an allowed directory that is not served, and why."""
 
     name: str
@@ -46,11 +48,11 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Listing:
+class ScanResult:
     """What one scan found."""
 
     archives: tuple[ArchiveFile, ...]
-    refused: tuple[Refusal, ...]
+    rejected: tuple[Rejected, ...]
     directories_accessible: int
 
 
@@ -63,7 +65,7 @@ class _Scan:
     """Where each archive was seen, and its real path."""
     downloads: set[str] = field(default_factory=set)
     """The real paths of files that a downloader has not finished, as it notes in a file beside them."""
-    refused: list[Refusal] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
     accessible: int = 0
     _seen: set[tuple[int, int]] = field(default_factory=set)
 
@@ -76,9 +78,9 @@ class _Scan:
             for root in self.roots
         )
 
-    def refuse(self, path: str, reason: str, *, is_directory: bool = False) -> None:
+    def reject(self, path: str, reason: str, *, is_directory: bool = False) -> None:
         """Report something that is not served, by its bare name."""
-        self.refused.append(Refusal(safe_line(os.path.basename(path), 200), reason, is_directory))
+        self.rejected.append(Rejected(safe_line(os.path.basename(path), 200), reason, is_directory))
 
     def walk(self, directory: str, depth: int = 0) -> None:
         """Collect the archives of a directory and those below it."""
@@ -87,7 +89,7 @@ class _Scan:
                 children = sorted(entries, key=lambda entry: entry.name)
             status = os.stat(directory)
         except OSError as error:
-            self.refuse(directory, f"directory cannot be read: {error.strerror}", is_directory=True)
+            self.reject(directory, f"directory cannot be read: {error.strerror}", is_directory=True)
             return
         self.accessible += depth == 0
         if (status.st_dev, status.st_ino) in self._seen:
@@ -110,34 +112,34 @@ class _Scan:
             is_link = child.is_symlink()
             real = os.path.realpath(child.path) if is_link else child.path
             if is_link and not self.inside(real):
-                self.refuse(child.path, "symbolic link that leaves the allowed directories")
+                self.reject(child.path, "symbolic link that leaves the allowed directories")
             elif is_directory and depth < _DEPTH:
                 self.walk(real, depth + 1)
             elif is_archive and child.is_file():
                 self.files[child.path] = real
             elif is_archive and not is_directory:
-                self.refuse(child.path, "not a regular file, or a link to nothing")
+                self.reject(child.path, "not a regular file, or a link to nothing")
         except OSError as error:
-            self.refuse(child.path, f"cannot be read: {error.strerror}")
+            self.reject(child.path, f"cannot be read: {error.strerror}")
 
 
-class Library:
+class Scanner:
     """The archives in the allowed directories, as they are now."""
 
-    def __init__(self, directories: Iterable[str | os.PathLike[str]]) -> None:
+    def __init__(self, directories: Iterable[str | os.PathLike[str]], facts: FactStore | None = None) -> None:
         self._given = {os.path.abspath(directory): os.path.realpath(directory) for directory in directories}
         self._roots = list(self._given.values())
-        self._problems: dict[Identity, str | None] = {}
-        self._listing: Listing | None = None
-        self._listed_at = 0.0
+        self._facts = facts or FactStore()
+        self._latest: ScanResult | None = None
+        self._scanned_at = 0.0
         self._lock = threading.Lock()
 
     @property
-    def shown_directories(self) -> list[str]:
+    def display_directories(self) -> list[str]:
         """The directories as results show them."""
         return [f"...{safe_line(os.path.basename(root), 200)}" for root in self._roots]
 
-    def scan(self) -> Listing:
+    def scan(self) -> ScanResult:
         """Look at the directories now."""
         with self._lock:
             scan = _Scan(self._roots)
@@ -149,25 +151,25 @@ class Library:
                 else:
                     scan.walk(root)
             archives = tuple(sorted(self._named(scan), key=lambda archive: archive.name))
-            self._problems = {a.identity: self._problems.get(a.identity, a.problem) for a in archives}
-            self._listing = Listing(archives, tuple(scan.refused), scan.accessible)
-            self._listed_at = time.monotonic()
-            return self._listing
+            self._facts.retain({archive.identity for archive in archives})
+            self._latest = ScanResult(archives, tuple(scan.rejected), scan.accessible)
+            self._scanned_at = time.monotonic()
+            return self._latest
 
     def find(self, reference: str | None) -> ArchiveFile:
         """Return the archive that a caller names, with its identity of this moment; the only one when none is named."""
-        wanted = self._real(reference) if reference else None
-        archive = _choose(self._recent().archives, wanted) or _choose(self.scan().archives, wanted)
+        name = self._real(reference) if reference else None
+        archive = _match(self._recent().archives, name) or _match(self.scan().archives, name)
         if archive is None:
             raise _not_found(self._recent().archives, reference)
         try:
-            identity = identify(archive.parts)
+            state = stat_parts(archive.parts)
         except OSError:
             raise _not_found(self.scan().archives, reference) from None
-        if identity == archive.identity:
+        if state.identity == archive.identity:
             return archive
-        problem = self._problem(archive.parts, identity, downloading=_is_downloading(archive.parts[0]))
-        return replace(archive, identity=identity, problem=problem)
+        is_downloading = _is_downloading(archive.parts[0])
+        return self._archive(archive.name, archive.path, archive.parts, state, is_downloading=is_downloading)
 
     def _real(self, reference: str) -> str:
         """Spell a path below a directory as the scan does, without asking the disk about it."""
@@ -177,10 +179,10 @@ class Library:
                 return real + path[len(given) :]
         return reference
 
-    def _recent(self) -> Listing:
-        if self._listing is None or time.monotonic() - self._listed_at > _FRESH_SECONDS:
+    def _recent(self) -> ScanResult:
+        if self._latest is None or time.monotonic() - self._scanned_at > _FRESH_SECONDS:
             return self.scan()
-        return self._listing
+        return self._latest
 
     def _named(self, scan: _Scan) -> Iterator[ArchiveFile]:
         """Give every file a name of its own; the first of several equal ones keeps it as it is."""
@@ -190,26 +192,24 @@ class Library:
             taken.add(name)
             parts = _parts(real)
             if not all(scan.inside(part) for part in parts[1:]):
-                scan.refuse(path, "a part of it is a symbolic link that leaves the allowed directories")
+                scan.reject(path, "a part of it is a symbolic link that leaves the allowed directories")
                 continue
             try:
-                identity = identify(parts)
+                state = stat_parts(parts)
             except OSError as error:
-                scan.refuse(path, f"cannot be read: {error.strerror}")
+                scan.reject(path, f"cannot be read: {error.strerror}")
                 continue
-            problem = self._problem(parts, identity, downloading=parts[0] in scan.downloads)
-            yield ArchiveFile(name, path, parts, identity, problem)
+            yield self._archive(name, path, parts, state, is_downloading=parts[0] in scan.downloads)
 
-    def _problem(self, parts: tuple[str, ...], identity: Identity, *, downloading: bool) -> str | None:
-        """Return why a file cannot be opened; its header is read once for each state of the file."""
-        if downloading:
-            return "still being downloaded"
-        known = self._problems.get(identity, _UNKNOWN)
-        if not (known and known.startswith("still")):
-            return known
-        modified = max(mtime for *_, mtime in identity) / 1e9
-        problem = self._problems[identity] = find_problem(parts, modified)
-        return problem
+    def _archive(
+        self, name: str, path: str, parts: tuple[str, ...], state: FileState, *, is_downloading: bool
+    ) -> ArchiveFile:
+        """Describe a file; its header is read once for each state of it."""
+        facts = self._facts.of(state.identity)
+        if facts.header is None or facts.header.is_growing:
+            facts.header = check_header(parts, state.modified)
+        problem = "still being downloaded" if is_downloading else facts.header.problem
+        return ArchiveFile(name, path, parts, *state, uuid=facts.header.uuid, problem=problem)
 
 
 def _names(path: str) -> Iterator[str]:
@@ -236,7 +236,7 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(os.path.realpath(name) for name in names[:count])
 
 
-def _choose(archives: Sequence[ArchiveFile], reference: str | None) -> ArchiveFile | None:
+def _match(archives: Sequence[ArchiveFile], reference: str | None) -> ArchiveFile | None:
     """Return the archive that is meant: by path, name, redacted path, or name without its date (the newest)."""
     if not reference:
         return archives[0] if len(archives) == 1 else None
@@ -258,7 +258,7 @@ def newest_editions(names: Iterable[str]) -> dict[str, str]:
 
 
 def _not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors.ArchiveNotFound:
-    names = [archive.shown for archive in archives]
+    names = [archive.file_name for archive in archives]
     details = {"available_archives": names[:_LISTED_IN_ERRORS]}
     if not names:
         return errors.ArchiveNotFound(

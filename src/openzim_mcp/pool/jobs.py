@@ -1,147 +1,146 @@
-"""Checksums of whole archives, computed aside and remembered by the identity of the file."""
+"""Long-running work on an archive, such as verification: progress, cancellation, low priority.
+
+A job runs in a process of its own, outside the pool, so that it never holds up a call; it is never too slow, and a
+crash does not quarantine the archive.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import threading
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import anyio
 from anyio import to_thread
 
-from openzim_mcp.zimfile import NotAZim, checksum_matches
+from openzim_mcp import calls, errors
+from openzim_mcp.calls import Job, Result
+from openzim_mcp.pool.process import WorkerExited, require_success, start_worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from openzim_mcp.library.verdicts import Verdicts
+    from openzim_mcp.library.facts import FactStore
+    from openzim_mcp.pool.pool import ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
-Listener = Callable[[int, int], Coroutine[Any, Any, None]]
-_LOOK_SECONDS = 0.5
-
-
-class _Stopped(Exception):
-    """The server ends, or nobody wants to know any more."""
+_PROGRESS_INTERVAL_SECONDS = 0.5
 
 
 @dataclass
-class Verification:
-    """One run over one state of a file.
+class JobRun(Generic[Result]):
+    """One run of a job; `result` is None until it has finished, and if it failed (`error`)."""
 
-    `valid` is None until it is `done`, and where the file has no checksum or, as `problem` then says, cannot be read.
-    """
-
-    bytes_done: int = 0
-    bytes_total: int = 0
-    valid: bool | None = None
-    problem: str | None = None
-    done: bool = False
-    waiting: int = 0
-    is_abandoned: bool = False
+    done: int = 0
+    total: int = 0
+    result: Result | None = None
+    error: str | None = None
+    waiters: int = 0
     finished: anyio.Event = field(default_factory=anyio.Event)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
     @property
     def progress(self) -> float:
-        """How far it has come, from 0 to 1."""
-        return self.bytes_done / self.bytes_total if self.bytes_total else 0.0
+        """How far it is, from 0 to 1."""
+        return self.done / self.total if self.total else 0.0
 
 
-class Verifier:
-    """Verifies one archive at a time in a thread: hashing and reading leave the server free to answer."""
+class JobRunner:
+    """Runs one job at a time; those who ask for the same job on the same file share one run."""
 
-    def __init__(self, verdicts: Verdicts | None = None) -> None:
-        self._verdicts = verdicts
-        self._known: dict[Identity, Verification] = {}
-        self._one_at_a_time = anyio.CapacityLimiter(1)
+    def __init__(self, facts: FactStore, *, memory_mib: int) -> None:
+        self._facts = facts
+        self._memory_mib = memory_mib
+        self._runs: dict[tuple[Identity, Job[Any]], JobRun[Any]] = {}
+        self._slot = anyio.CapacityLimiter(1)
         self._tasks: anyio.abc.TaskGroup | None = None
-        self._stop = threading.Event()
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Verify in the background while the block runs."""
+        """Run jobs in the background while the block runs."""
         async with anyio.create_task_group() as self._tasks:
             try:
                 yield
             finally:
-                self._stop.set()
                 self._tasks.cancel_scope.cancel()
 
-    async def verdict(self, archive: ArchiveFile) -> bool | None:
-        """Return what is known of this state of the file, here or in another process: None if it was not verified."""
-        known = await self._latest(archive)
-        return known.valid if known else None
-
-    async def _latest(self, archive: ArchiveFile) -> Verification | None:
-        """Return the verification that is under way here, or that any process has done."""
-        valid = await to_thread.run_sync(self._verdicts.recall, archive) if self._verdicts else None
+    async def latest(self, archive: ArchiveFile, job: Job[Result]) -> JobRun[Result] | None:
+        """Return the run that is in progress here, or one with the result that any process has saved."""
+        saved = await to_thread.run_sync(self._facts.load, archive, job.fact, calls.result_type(type(job)))
         # Looked up after the wait: of two who ask at once, the second joins the run of the first.
-        run = self._known.get(archive.identity)
-        if valid is None or (run and (not run.done or run.valid is valid)):
+        run = self._runs.get((archive.identity, job))
+        if run is not None or saved is None:
             return run
-        return Verification(archive.size, archive.size, valid, done=True)
-
-    async def verify(
-        self, archive: ArchiveFile, patience: float, listener: Listener | None = None, *, anew: bool = False
-    ) -> Verification:
-        """Return the verification, done if it takes less than `patience` seconds; otherwise it goes on by itself.
-
-        One that was done before is taken, unless it shall be done `anew`. A run stops when the last one who waits for
-        it is cancelled.
-        """
-        run = None if anew else await self._latest(archive)
-        if run is None:
-            assert self._tasks is not None, "verify() needs running()"
-            run = self._known[archive.identity] = Verification(bytes_total=archive.size)
-            self._tasks.start_soon(self._verify, archive, run)
-        run.waiting += 1
-        try:
-            with anyio.move_on_after(patience):
-                await self._follow(run, listener)
-        except anyio.get_cancelled_exc_class():
-            if run.waiting == 1 and not run.done:
-                run.is_abandoned = True
-                self._forget(archive, run)
-            raise
-        finally:
-            run.waiting -= 1
+        run = JobRun(archive.size, archive.size, saved)
+        run.finished.set()
         return run
 
-    async def _follow(self, run: Verification, listener: Listener | None) -> None:
-        while not run.done:
-            if listener:
-                await listener(run.bytes_done, run.bytes_total)
-            with anyio.move_on_after(_LOOK_SECONDS):
+    async def run(
+        self,
+        archive: ArchiveFile,
+        job: Job[Result],
+        *,
+        timeout: float,  # noqa: ASYNC109  a run continues after it
+        progress: ProgressCallback | None = None,
+        force: bool = False,
+    ) -> JobRun[Result]:
+        """Return the run of a job, finished if it takes less than `timeout` seconds; otherwise it continues by itself.
+
+        A saved result is taken, unless `force` asks for a new one. A run is cancelled with the last one who waits.
+        """
+        run = self._runs.get((archive.identity, job)) if force else await self.latest(archive, job)
+        if run is None:
+            run = self._start(archive, job)
+        run.waiters += 1
+        try:
+            with anyio.move_on_after(timeout):
+                await self._follow(run, progress)
+        except anyio.get_cancelled_exc_class():
+            if run.waiters == 1:
+                run.scope.cancel()
+            raise
+        finally:
+            run.waiters -= 1
+        return run
+
+    async def _follow(self, run: JobRun[Any], progress: ProgressCallback | None) -> None:
+        while not run.finished.is_set():
+            if progress:
+                await progress(run.done, run.total)
+            with anyio.move_on_after(_PROGRESS_INTERVAL_SECONDS):
                 await run.finished.wait()
 
-    def _forget(self, archive: ArchiveFile, run: Verification) -> None:
-        """Let the next one who asks have it verified, unless that is under way."""
-        if self._known.get(archive.identity) is run:
-            del self._known[archive.identity]
+    def _start(self, archive: ArchiveFile, job: Job[Result]) -> JobRun[Result]:
+        assert self._tasks is not None, "run() needs running()"
+        run: JobRun[Result] = JobRun(total=archive.size)
+        self._runs[archive.identity, job] = run
+        self._tasks.start_soon(self._run, archive, job, run)
+        return run
 
-    async def _verify(self, archive: ArchiveFile, run: Verification) -> None:
-        def report(done: int, total: int) -> None:
-            run.bytes_done, run.bytes_total = done, total
-            if run.is_abandoned or self._stop.is_set():
-                raise _Stopped
-
+    async def _run(self, archive: ArchiveFile, job: Job[Result], run: JobRun[Result]) -> None:
         try:
-            run.valid = await to_thread.run_sync(
-                checksum_matches, archive.parts, report, limiter=self._one_at_a_time, abandon_on_cancel=True
-            )
-            if self._verdicts and run.valid is not None:
-                await to_thread.run_sync(functools.partial(self._verdicts.keep, archive, valid=run.valid))
-        except _Stopped:
-            run.problem = "no longer waited for"
-        except NotAZim:
-            run.valid = False
-        except OSError as error:
-            # A disk may recover, a file come back: the next one who asks has it verified anew.
-            self._forget(archive, run)
-            run.problem = f"cannot be read to its end: {error.strerror or 'input/output error'}"
+            with run.scope:
+                async with self._slot:
+                    run.result = await self._run_in_worker(archive, job, run)
+                if job.is_final(run.result):
+                    await to_thread.run_sync(self._facts.save, archive, job.fact, run.result)
+            if run.scope.cancelled_caught:
+                run.error = "cancelled"
+        except errors.OpenZimMcpError as error:
+            run.error = error.message
+        except WorkerExited as exited:
+            run.error = f"it {exited}"
         finally:
-            run.done = True
+            del self._runs[archive.identity, job]
             run.finished.set()
+
+    async def _run_in_worker(self, archive: ArchiveFile, job: Job[Result], run: JobRun[Result]) -> Result:
+        def report(progress: calls.Progress) -> None:
+            run.done, run.total = progress.done, progress.total
+
+        worker = await start_worker(self._memory_mib, deadline=0)
+        try:
+            reply = await worker.request(archive, job, report)
+        finally:
+            await worker.stop()
+        return calls.decode_result(job, require_success(archive, reply).result)

@@ -10,16 +10,16 @@ import mcp_types as types
 from mcp import MCPError
 
 from openzim_mcp import errors, uris
-from openzim_mcp.app.app import Backend
+from openzim_mcp.app.app import App
 from openzim_mcp.app.caller import caller_of
+from openzim_mcp.calls.archive import CompletePath
 from openzim_mcp.text import safe_line
-from openzim_mcp.worker.archive import browse
 
 if TYPE_CHECKING:
     from openzim_mcp.protocol.context import RequestContext
 
 # Completes a value, given the arguments that the user has filled in already.
-Completer = Callable[[Backend, str, Mapping[str, str]], Awaitable[types.Completion]]
+Completer = Callable[[App, str, Mapping[str, str]], Awaitable[types.Completion]]
 
 _MAX_VALUES = 100
 _MAX_PREFIX_CHARS = 1000
@@ -31,41 +31,41 @@ def _completion(values: list[str], total: int | None) -> types.Completion:
     return types.Completion(values=values[:_MAX_VALUES], total=total, has_more=has_more)
 
 
-async def _complete_nothing(_backend: Backend, _value: str, _arguments: Mapping[str, str]) -> types.Completion:
+async def _complete_nothing(_app: App, _value: str, _arguments: Mapping[str, str]) -> types.Completion:
     return _NO_VALUES
 
 
-async def _complete_archive_name(backend: Backend, value: str, _arguments: Mapping[str, str]) -> types.Completion:
+async def _complete_archive_name(app: App, value: str, _arguments: Mapping[str, str]) -> types.Completion:
     """List the names that start with the value, then those that contain it."""
     text = value.casefold()
-    names = [archive.name for archive in (await backend.scan()).archives if not archive.problem]
+    names = [archive.name for archive in await app.usable_archives()]
     matches = [name for name in names if text in name.casefold()]
     matches.sort(key=lambda name: not name.casefold().startswith(text))
     return _completion(matches, len(matches))
 
 
-async def _complete_name_in_uri(backend: Backend, value: str, arguments: Mapping[str, str]) -> types.Completion:
-    completion = await _complete_archive_name(backend, value, arguments)
+async def _complete_name_in_uri(app: App, value: str, arguments: Mapping[str, str]) -> types.Completion:
+    completion = await _complete_archive_name(app, value, arguments)
     return completion.model_copy(update={"values": list(map(uris.name_in_uri, completion.values))})
 
 
-async def _complete_article_path(backend: Backend, value: str, arguments: Mapping[str, str]) -> types.Completion:
-    return await _complete_path(backend, value, arguments.get("zim_file_path"), pages_only=True)
+async def _complete_article_path(app: App, value: str, arguments: Mapping[str, str]) -> types.Completion:
+    return await _complete_path(app, value, arguments.get("zim_file_path"), pages_only=True)
 
 
-async def _complete_entry_path(backend: Backend, value: str, arguments: Mapping[str, str]) -> types.Completion:
-    return await _complete_path(backend, value, arguments.get("name"), pages_only=False)
+async def _complete_entry_path(app: App, value: str, arguments: Mapping[str, str]) -> types.Completion:
+    return await _complete_path(app, value, arguments.get("name"), pages_only=False)
 
 
-async def _complete_path(backend: Backend, value: str, name: str | None, *, pages_only: bool) -> types.Completion:
+async def _complete_path(app: App, value: str, name: str | None, *, pages_only: bool) -> types.Completion:
     """Complete a path; an archive that is missing or unreadable has no completions, which is not an error."""
     try:
-        archive = await backend.find(name)
-        arguments = {"prefix": value[:_MAX_PREFIX_CHARS], "limit": _MAX_VALUES, "pages_only": pages_only}
-        completions = await backend.run(browse.beginning_with, archive, **arguments)
+        archive = await app.find_archive(name)
+        call = CompletePath(value[:_MAX_PREFIX_CHARS], _MAX_VALUES, pages_only=pages_only)
+        completions = await app.workers.call(archive, call)
     except errors.OpenZimMcpError:
         return _NO_VALUES
-    return _completion(completions["paths"], completions["total"])
+    return _completion(completions.paths, completions.total)
 
 
 COMPLETERS: dict[tuple[str, str], Completer] = {
@@ -84,7 +84,7 @@ _RATE_LIMITED = {_complete_article_path, _complete_entry_path}
 class Completions:
     """The completions of a server."""
 
-    backend: Backend
+    app: App
 
     async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Complete the value of an argument; without values if the rate limit is reached."""
@@ -95,8 +95,8 @@ class Completions:
             raise MCPError(types.INVALID_PARAMS, f"There is no argument {argument} to complete.")
         if completer in _RATE_LIMITED:
             try:
-                await self.backend.limiter.charge(caller_of(context).client, "suggestions")
+                await self.app.charge(caller_of(context), "suggestions")
             except errors.OpenZimMcpRateLimitError:
                 return types.CompleteResult(completion=_NO_VALUES)
         arguments = (params.context.arguments if params.context else None) or {}
-        return types.CompleteResult(completion=await completer(self.backend, params.argument.value, arguments))
+        return types.CompleteResult(completion=await completer(self.app, params.argument.value, arguments))

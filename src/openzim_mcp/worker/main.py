@@ -1,6 +1,10 @@
-"""A worker process: opens archives with libzim and runs service calls on them, one at a time.
+"""A worker process: opens archives with libzim and runs calls on them, one at a time.
 
 It is disposable: libzim may abort, crash or loop in here, and the server starts another one.
+
+    python -m openzim_mcp.worker.main MEMORY_MIB DEADLINE_SECONDS PARENT_PID
+
+With a deadline of 0 the process runs one job, at low priority.
 """
 
 from __future__ import annotations
@@ -9,34 +13,37 @@ import contextlib
 import faulthandler
 import gc
 import importlib
-import json
 import os
 import signal
 import sys
+import time
 import traceback
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from openzim_mcp import errors
-from openzim_mcp.calls import LENGTH, pack
+from openzim_mcp import calls, errors
+from openzim_mcp.calls import archive, reading, search
 from openzim_mcp.worker.zim import Archive
-from openzim_mcp.zimfile import Identity, identify
+from openzim_mcp.zimfile import Identity, stat_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 try:
     import resource
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-_SERVICES = "openzim_mcp.worker."
+CALL_MODULES = (archive, reading, search)
+"""Importing these makes every call known."""
 _GRACE_SECONDS = 2
-_SPARE_DESCRIPTORS = 64
-_MOST_DESCRIPTORS = 4096
+_RESERVED_DESCRIPTORS = 64
+_MAX_DESCRIPTORS = 4096
+_JOB_NICENESS = 10
+_PROGRESS_SECONDS = 0.1
 
 
-class Shelf:
+class OpenArchives:
     """The open archives, each checked against its file on every use, the least recently used closed first."""
 
     def __init__(self, descriptors: int, memory: int) -> None:
@@ -44,25 +51,25 @@ class Shelf:
         self._memory = memory
         self._open: OrderedDict[tuple[str, ...], tuple[Identity, Archive]] = OrderedDict()
 
-    def open(self, name: str, parts: list[str]) -> Archive:
-        """Return the archive, opened anew if its file is not the one it was."""
+    def open(self, name: str, parts: Sequence[str]) -> Archive:
+        """Return the archive; if its file has changed, it is opened again."""
         key = tuple(parts)
         try:
-            identity = identify(key)
-            held = self._open.pop(key, None)
-            if held is None or held[0] != identity:
-                del held
+            identity = stat_parts(key).identity
+            opened = self._open.pop(key, None)
+            if opened is None or opened[0] != identity:
+                del opened
                 self._make_room(len(parts))
-                held = (identity, Archive(name, parts))
-                if identify(key) != identity:
+                opened = (identity, Archive(name, parts))
+                if stat_parts(key).identity != identity:
                     raise errors.ArchiveChanged(f"{name!r} is being replaced.", hint="Ask again in a moment.")
         except OSError as error:
             raise errors.ArchiveUnusable(
                 f"{name!r} cannot be read: {error.strerror or 'input/output error'}.",
                 hint="The file was removed or its disk is gone; zim_health lists what is there now.",
             ) from error
-        self._open[key] = held
-        return held[1]
+        self._open[key] = opened
+        return opened[1]
 
     def _make_room(self, parts: int) -> None:
         while self._open and (self._descriptors_after(parts) > self._descriptors or _data_bytes() > self._memory):
@@ -84,7 +91,7 @@ def _data_bytes() -> int:
         return int(statm.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _limit(memory_mib: int) -> int:
+def _limit_resources(memory_mib: int) -> int:
     """Bound memory and core dumps where the platform can; return how many descriptors archives may take."""
     if resource is None:
         return 256
@@ -94,14 +101,14 @@ def _limit(memory_mib: int) -> int:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(kind, (memory_mib << 20, resource.getrlimit(kind)[1]))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+    raised = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-        soft = max(soft, wanted)
-    return max(soft - _SPARE_DESCRIPTORS, _SPARE_DESCRIPTORS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, raised), hard))
+        soft = max(soft, raised)
+    return max(soft - _RESERVED_DESCRIPTORS, _RESERVED_DESCRIPTORS)
 
 
-def _die_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     """Have Linux end this process with its parent, even in the middle of a call into libzim."""
     if sys.platform != "linux":
         return
@@ -112,36 +119,70 @@ def _die_with(parent: int) -> None:
         sys.exit(0)
 
 
-def _take_pipes() -> tuple[int, int]:
-    """Return private descriptors of the channel, so that nothing else can read or write it."""
+def _detach_standard_streams() -> tuple[int, int]:
+    """Return private descriptors of the pipes to the server, so that nothing else can read or write them."""
     incoming, outgoing = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
-        os.dup2(nothing, standard)
+        os.dup2(null, standard)
     return incoming, outgoing
 
 
-def _requests(incoming: int) -> Iterator[dict[str, Any]]:
+def _requests(incoming: int) -> Iterator[calls.Request]:
     with open(incoming, "rb") as pipe:
-        while len(head := pipe.read(LENGTH.size)) == LENGTH.size:
-            yield json.loads(pipe.read(LENGTH.unpack(head)[0]))
+        while len(head := pipe.read(calls.LENGTH.size)) == calls.LENGTH.size:
+            yield calls.decode_request(pipe.read(calls.LENGTH.unpack(head)[0]))
 
 
-def _answer(shelf: Shelf, request: dict[str, Any]) -> dict[str, Any]:
-    module, _, name = request["function"].partition(":")
-    if not module.startswith(_SERVICES):
-        raise ValueError(module)
-    function = getattr(importlib.import_module(module), name)
-    return {"result": function(shelf.open(**request["archive"]), **request["arguments"])}
+class _ProgressReporter:
+    """Sends the progress of a job, a few times a second."""
+
+    def __init__(self, send: Callable[[calls.Reply], None]) -> None:
+        self._send = send
+        self._sent_at = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() - self._sent_at >= _PROGRESS_SECONDS:
+            self._sent_at = time.monotonic()
+            self._send(calls.Progress(done, total))
 
 
-def _serve(shelf: Shelf, request: dict[str, Any]) -> dict[str, Any]:
+def _run(archives: OpenArchives, request: calls.Request, report: _ProgressReporter) -> Any:
+    """Run the function of a call; a job gets the files themselves, as they may be damaged."""
+    call = calls.decode_call(request)
+    module, _, name = call.function.partition(":")
+    function = getattr(importlib.import_module(f"openzim_mcp.worker.{module}"), name)
+    if isinstance(call, calls.Job):
+        return function(request.parts, call, report)
+    return function(archives.open(request.name, request.parts), call)
+
+
+def handle(archives: OpenArchives, request: calls.Request, report: _ProgressReporter) -> calls.Reply:
+    """Run a call, and return its result or what went wrong."""
     try:
-        return _answer(shelf, request)
+        return calls.Success(calls.encode_result(_run(archives, request, report)))
     except errors.OpenZimMcpError as error:
-        return error.to_wire()
+        return calls.Failure(type(error).__name__, error.message, error.hint, error.details)
     except Exception:  # noqa: BLE001  the server logs it; the caller learns only that it happened
-        return {"failure": traceback.format_exc(limit=-8)}
+        return calls.Bug(traceback.format_exc(limit=-8))
+
+
+def _serve(archives: OpenArchives, deadline: float) -> None:
+    incoming, outgoing = _detach_standard_streams()
+    with open(outgoing, "wb") as pipe, contextlib.suppress(BrokenPipeError), open(os.devnull, "w") as null:
+
+        def send(reply: calls.Reply) -> None:
+            pipe.write(calls.frame(reply))
+            pipe.flush()
+
+        send(calls.Ready())
+        for request in _requests(incoming):
+            if deadline:
+                # The server ends a call that takes too long; this ends it when there is no server any more.
+                faulthandler.dump_traceback_later(deadline + _GRACE_SECONDS, exit=True, file=null)
+            reply = handle(archives, request, _ProgressReporter(send))
+            faulthandler.cancel_dump_traceback_later()
+            send(reply)
 
 
 def main() -> None:
@@ -151,19 +192,10 @@ def main() -> None:
     # A page makes many objects and no cycles: looking for garbage less often saves a sixth of reading it.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    _die_with(parent)
-    shelf = Shelf(_limit(memory_mib), memory=(memory_mib << 20) // 2)
-    incoming, outgoing = _take_pipes()
-    with open(outgoing, "wb") as pipe, contextlib.suppress(BrokenPipeError), open(os.devnull, "w") as nothing:
-        pipe.write(pack({"ready": True}))
-        pipe.flush()
-        for request in _requests(incoming):
-            # The server ends a call that overstays; this ends it when there is no server any more.
-            faulthandler.dump_traceback_later(deadline + _GRACE_SECONDS, exit=True, file=nothing)
-            reply = _serve(shelf, request)
-            faulthandler.cancel_dump_traceback_later()
-            pipe.write(pack(reply))
-            pipe.flush()
+    _exit_with_parent(parent)
+    if not deadline and os.name == "posix":
+        os.nice(_JOB_NICENESS)
+    _serve(OpenArchives(_limit_resources(memory_mib), memory=(memory_mib << 20) // 2), deadline)
 
 
 if __name__ == "__main__":

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cachetools import LRUCache
 from libzim.reader import Archive as ZimArchive
 from libzim.search import Query, Searcher
 from libzim.suggestion import SuggestionSearcher
 
 from openzim_mcp import errors
-from openzim_mcp.calls import OMIT_NONE
+from openzim_mcp.calls.archive import EntryRow
 from openzim_mcp.text import safe_line
-from openzim_mcp.zimfile import RawFile
+from openzim_mcp.zimfile import ZimFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,19 +24,8 @@ if TYPE_CHECKING:
     from libzim.reader import Entry as ZimEntry
 
 MAX_REDIRECTS = 10
-_FREQUENCIES = 20_000
-_serials = itertools.count()
-
-
-@dataclass(frozen=True)
-class Entry:
-    """An entry as a listing shows it; one that cannot be read says so in `error`."""
-
-    path: str
-    title: str
-    mime_type: str | None
-    redirect_to: str | None = field(default=None, metadata=OMIT_NONE)
-    error: str | None = field(default=None, metadata=OMIT_NONE)
+_CACHED_FREQUENCIES = 20_000
+_serial_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -49,7 +39,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Named:
+class TitleMatch:
     """The title of an entry, and the path and title of what it leads to: itself, if it is not a redirect."""
 
     title: str
@@ -63,14 +53,14 @@ class Archive:
 
     def __init__(self, name: str, parts: Sequence[str]) -> None:
         self.name = name
-        self.serial = next(_serials)
+        self.serial = next(_serial_numbers)
         self._parts = parts
-        self._frequencies: dict[str, int] = {}
-        with self._translated():
+        self._frequencies: LRUCache[str, int] = LRUCache(_CACHED_FREQUENCIES)
+        with self._translated_errors():
             self._zim = ZimArchive(parts[0])
 
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except MemoryError as error:
@@ -86,14 +76,14 @@ class Archive:
             ) from error
 
     @property
-    def shown(self) -> str:
+    def file_name(self) -> str:
         """The name as results show it."""
         return f"{self.name}.zim"
 
     @cached_property
     def uuid(self) -> str:
         """The archive's own identifier."""
-        with self._translated():
+        with self._translated_errors():
             return str(self._zim.uuid)
 
     @property
@@ -114,25 +104,25 @@ class Archive:
     @property
     def checksum(self) -> str:
         """The MD5 that the file carries, in hexadecimal."""
-        with self._translated():
+        with self._translated_errors():
             return str(self._zim.checksum)
 
     @cached_property
     def has_fulltext_index(self) -> bool:
         """Whether full-text search can work."""
-        with self._translated():
+        with self._translated_errors():
             return bool(self._zim.has_fulltext_index)
 
     @cached_property
     def has_title_index(self) -> bool:
         """Whether suggestions can work."""
-        with self._translated():
+        with self._translated_errors():
             return bool(self._zim.has_title_index)
 
     @property
     def counts(self) -> dict[str, int]:
         """Entries of all namespaces, of the content, and the articles and media among them."""
-        with self._translated():
+        with self._translated_errors():
             zim = self._zim
             return {
                 "all_entries": zim.all_entry_count,
@@ -144,35 +134,35 @@ class Archive:
     @property
     def main_path(self) -> str | None:
         """The path of the main page, redirects followed; None where there is none or it leads nowhere."""
-        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             if self._zim.has_main_entry:
                 return str(_target(self._zim.main_entry).path)
         return None
 
     def random_path(self) -> str:
         """Return the path of some article."""
-        with self._translated():
+        with self._translated_errors():
             return str(_target(self._zim.get_random_entry()).path)
 
     def metadata(self) -> dict[str, bytes]:
         """Every metadata value, by the archive's own keys; one that cannot be read is left out."""
-        with self._translated():
+        with self._translated_errors():
             keys = self._zim.metadata_keys
-        found = {}
+        values = {}
         for key in keys:
-            with contextlib.suppress(errors.ArchiveUnusable), self._translated():
-                found[key] = bytes(self._zim.get_metadata(key))
-        return found
+            with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+                values[key] = bytes(self._zim.get_metadata(key))
+        return values
 
-    def says(self, key: str) -> str:
+    def metadata_text(self, key: str) -> str:
         """Return one metadata value as text, or nothing."""
-        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             return bytes(self._zim.get_metadata(key)).decode(errors="replace")
         return ""
 
     def illustration(self, size: int, most: int) -> bytes:
         """Return the picture that stands for the archive, or nothing where there is none of `most` bytes at most."""
-        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             if self._zim.has_illustration(size):
                 item = self._zim.get_illustration_item(size)
                 return bytes(item.content) if item.size <= most else b""
@@ -181,7 +171,7 @@ class Archive:
     @cached_property
     def languages(self) -> str:
         """The codes of the archive's languages, as it gives them: `eng`, `ara,jpn`, or nothing."""
-        return self.says("Language")
+        return self.metadata_text("Language")
 
     @cached_property
     def namespaces(self) -> dict[str, range]:
@@ -189,56 +179,56 @@ class Archive:
 
         Entries are ordered by namespace, so the borders are found by halving, without walking.
         """
-        raw = RawFile(self._parts)
-        header = raw.header()
-        found: dict[str, range] = {}
+        file = ZimFile(self._parts)
+        header = file.header()
+        ranges: dict[str, range] = {}
         start = 0
         while start < header.entry_count:
-            letter = raw.namespace_of(header, start)
+            letter = file.namespace_of(header, start)
             low, high = start + 1, header.entry_count
             while low < high:
                 middle = (low + high) // 2
-                if raw.namespace_of(header, middle) == letter:
+                if file.namespace_of(header, middle) == letter:
                     low = middle + 1
                 else:
                     high = middle
-            found.setdefault(letter, range(start, low))
+            ranges.setdefault(letter, range(start, low))
             start = low
-        return found
+        return ranges
 
     @property
     def content(self) -> range:
         """The numbers of the entries that readers are meant to see."""
         return self.namespaces.get("C" if self.has_new_scheme else "A", range(0))
 
-    def path_at(self, number: int) -> str:
+    def path_by_id(self, number: int) -> str:
         """Return the path of the entry of that number."""
-        with self._translated():
+        with self._translated_errors():
             return str(self._zim._get_entry_by_id(number).path)  # noqa: SLF001
 
-    def title_at(self, number: int) -> str:
+    def title_by_id(self, number: int) -> str:
         """Return the title of the entry of that number."""
-        with self._translated():
+        with self._translated_errors():
             return str(self._zim._get_entry_by_id(number).title)  # noqa: SLF001
 
-    def entry_at(self, number: int) -> Entry:
+    def entry_by_id(self, number: int) -> EntryRow:
         """Return the entry of that number; damage to it is part of the answer."""
         path = title = f"#{number}"
         try:
-            with self._translated():
+            with self._translated_errors():
                 entry = self._zim._get_entry_by_id(number)  # noqa: SLF001
                 path, title = entry.path, safe_line(entry.title, 500)
                 if not entry.is_redirect:
-                    return Entry(path, title, entry.get_item().mimetype)
+                    return EntryRow(path, title, entry.get_item().mimetype)
                 target = _target(entry)
-                return Entry(path, title, target.get_item().mimetype, redirect_to=target.path)
+                return EntryRow(path, title, target.get_item().mimetype, redirect_to=target.path)
         except errors.ArchiveUnusable:
-            return Entry(path, title, None, error="this entry is damaged, or redirects in a circle or to nothing")
+            return EntryRow(path, title, None, error="this entry is damaged, or redirects in a circle or to nothing")
 
-    def find(self, path: str) -> Item | None:
+    def find_entry(self, path: str) -> Item | None:
         """Return the item at a path, redirects followed, or None; old archives find `C/x` and `x` as `A/x`."""
         for spelling in self._namespaced(path):
-            with self._translated():
+            with self._translated_errors():
                 if self._zim.has_entry_by_path(spelling):
                     return self._item(self._zim.get_entry_by_path(spelling))
         return None
@@ -258,50 +248,50 @@ class Archive:
             ) from error
         return Item(target.path, safe_line(target.title, 500), _mime_type(target), target.get_item().size)
 
-    def read(self, path: str) -> bytes:
+    def read_content(self, path: str) -> bytes:
         """Return the content at the path of an `Item`."""
-        with self._translated():
+        with self._translated_errors():
             return bytes(self._zim.get_entry_by_path(path).get_item().content)
 
-    def titled(self, title: str) -> Item | None:
+    def find_by_title(self, title: str) -> Item | None:
         """Return the item of exactly that title."""
-        with self._translated():
+        with self._translated_errors():
             if not self._zim.has_entry_by_title(title):
                 return None
             return self._item(self._zim.get_entry_by_title(title))
 
-    def named(self, *, title: str | None = None, path: str | None = None) -> Named | None:
+    def look_up(self, *, title: str | None = None, path: str | None = None) -> TitleMatch | None:
         """Return the entry of exactly that title or path, and where it leads; None also if it leads nowhere."""
-        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             if title is not None:
                 entry = self._zim.get_entry_by_title(title) if self._zim.has_entry_by_title(title) else None
             else:
                 entry = self._zim.get_entry_by_path(path) if self._zim.has_entry_by_path(path) else None
             if entry is not None:
                 target = _target(entry)
-                return Named(
+                return TitleMatch(
                     safe_line(entry.title, 500), target.path, safe_line(target.title, 500), bool(entry.is_redirect)
                 )
         return None
 
     def title_of(self, path: str) -> str:
         """Return the title of the entry at a path."""
-        with self._translated():
+        with self._translated_errors():
             return str(self._zim.get_entry_by_path(path).title)
 
     def mime_type_of(self, path: str) -> str:
         """Return the type of the content at a path, or nothing where it cannot be read."""
-        with contextlib.suppress(errors.ArchiveUnusable), self._translated():
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             return _mime_type(_target(self._zim.get_entry_by_path(path)))
         return ""
 
-    def suggest(self, text: str, limit: int) -> list[Item]:
+    def suggest_items(self, text: str, limit: int) -> list[Item]:
         """Return items whose titles begin like the text. Asks an index."""
-        return self._items(self.suggested(text, limit))
+        return self._items(self.suggest_paths(text, limit))
 
-    def search(self, text: str, limit: int) -> list[Item]:
+    def search_items(self, text: str, limit: int) -> list[Item]:
         """Return items that contain all the words. Asks an index."""
-        return self._items(self.containing(text, limit))
+        return self._items(self.search_paths(text, limit))
 
     @cached_property
     def _suggestions(self) -> SuggestionSearcher:
@@ -311,47 +301,45 @@ class Archive:
     def _searcher(self) -> Searcher:
         return Searcher(self._zim)
 
-    def suggested(self, text: str, limit: int) -> list[str]:
+    def suggest_paths(self, text: str, limit: int) -> list[str]:
         """Return the paths of entries whose titles begin like the text, or have a word that does. Asks an index."""
-        with self._translated():
+        with self._translated_errors():
             return list(self._suggestions.suggest(text).getResults(0, limit))
 
-    def containing(self, words: str, limit: int) -> list[str]:
+    def search_paths(self, words: str, limit: int) -> list[str]:
         """Return the paths of articles that contain all the words, the best first. Asks an index."""
         if not self.has_fulltext_index:
             return []
-        with self._translated():
+        with self._translated_errors():
             return list(self._searcher.search(Query().set_query(words)).getResults(0, limit))
 
     def frequency(self, words: str) -> int:
         """Return how many articles contain the words: exactly for one word, about for several. Asks an index."""
         if not self.has_fulltext_index:
             return 0
-        known = self._frequencies.get(words)
-        if known is None:
-            with self._translated():
-                known = self._searcher.search(Query().set_query(words)).getEstimatedMatches()
-            if len(self._frequencies) >= _FREQUENCIES:
-                self._frequencies.clear()
-            self._frequencies[words] = known
-        return known
+        count = self._frequencies.get(words)
+        if count is None:
+            with self._translated_errors():
+                count = int(self._searcher.search(Query().set_query(words)).getEstimatedMatches())
+            self._frequencies[words] = count
+        return count
 
     def _items(self, paths: Iterable[str]) -> list[Item]:
-        found = []
+        items = []
         for path in paths:
             with contextlib.suppress(errors.OpenZimMcpArchiveError):
-                item = self.find(path)
+                item = self.find_entry(path)
                 if item:
-                    found.append(item)
-        return found
+                    items.append(item)
+        return items
 
-    def try_indexes(self, words: Sequence[str]) -> None:
+    def probe_indexes(self, words: Sequence[str]) -> None:
         """Ask each index for some words, so that a damaged one fails here and now."""
         for word in words:
             if self.has_title_index:
-                self.suggested(word, 5)
+                self.suggest_paths(word, 5)
             if self.has_fulltext_index:
-                self.containing(word, 5)
+                self.search_paths(word, 5)
 
 
 def _target(entry: ZimEntry) -> ZimEntry:

@@ -1,88 +1,212 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from openzim_mcp import tokens
-from openzim_mcp.app.query import excerpts
-from openzim_mcp.worker.search.answer import by_characters, by_estimate
+from openzim_mcp.app.query.excerpts import (
+    BriefingPassage,
+    Citation,
+    Excerpt,
+    by_characters,
+    by_estimate,
+    select_excerpts,
+    select_sentences,
+    to_briefing,
+    to_markdown,
+)
+from openzim_mcp.calls.search import FindPassages, Passage, Passages, Sentence
+from openzim_mcp.text import normalize, tokenize
+from openzim_mcp.worker.search.answer import find_passages, split_sentences
 from openzim_mcp.worker.search.language import by_code
+from openzim_mcp.worker.zim import Archive
+
+ENGLISH = by_code("en")
 
 
-def passage(
-    text: str, words: dict[str, float], score: float = 1.0, source: str = "zim://a/entry/x"
-) -> excerpts.Passage:
-    return excerpts.Passage(text, score, excerpts.Asked(by_code("en"), words), source, naming=10, naming_again=2)
+def make_passage(text: str, weights: dict[str, float], score: float = 1.0, archive: str = "a.zim") -> Passage:
+    """A passage for a question of which these are the stems; naming its source costs ten tokens."""
+
+    def share(sentence: str) -> float:
+        stems = {ENGLISH.stem(word) for word in tokenize(normalize(sentence))}
+        return sum(weight for stem, weight in weights.items() if stem in stems) / sum(weights.values())
+
+    sentences = [Sentence(sentence, share(sentence)) for sentence in split_sentences(text)]
+    return Passage(archive, "x", "xx", "", "", sentences, score)
 
 
-def test_the_sentences_that_tell_most_are_shown_and_gaps_are_marked() -> None:
+def ask(archive: Archive, query: str) -> Passages:
+    return find_passages(archive, FindPassages(query, scan_seconds=5.0))
+
+
+def test_best_sentence_is_shown_with_gaps_marked() -> None:
     text = (
         "The sea is wide and blue there. Gulls cry over the quiet harbour. The town was founded by a shipwright. "
         "Bread is baked in the old street. Nobody knows the mayor."
     )
 
-    (shown,) = excerpts.choose([passage(text, {"found": 2.0, "shipwright": 3.0})], 24, by_characters)
+    (excerpt,) = select_sentences([make_passage(text, {"found": 2.0, "shipwright": 3.0})], 24, by_characters)
 
-    assert shown == "… The town was founded by a shipwright. …"
+    assert excerpt == "… The town was founded by a shipwright. …"
 
 
-def test_a_text_that_fits_is_shown_whole() -> None:
+def test_fitting_text_is_shown_whole() -> None:
     text = "Ravenport is a town. It lies by the sea."
 
-    assert excerpts.choose([passage(text, {"town": 1.0})], 100, by_characters) == [text]
+    assert select_sentences([make_passage(text, {"town": 1.0})], 100, by_characters) == [text]
 
 
-def test_of_two_sentences_that_tell_alike_the_one_that_goes_on_is_shown() -> None:
+def test_adjacent_sentence_is_preferred() -> None:
     text = (
         "Gulls cry over the harbour wall. The town was founded by a shipwright. Its bread is baked in a street. "
         "The mayor has a house by the sea. Nobody knows the way to the sea. Its bells ring in the tall tower."
     )
 
-    (shown,) = excerpts.choose([passage(text, {"shipwright": 3.0})], 54, by_characters)
+    (excerpt,) = select_sentences([make_passage(text, {"shipwright": 3.0})], 54, by_characters)
 
-    assert shown == text[: text.index(" Nobody")] + " …"
-
-
-def test_a_sentence_without_an_end_is_cut_to_the_budget() -> None:
-    (shown,) = excerpts.choose([passage("word " * 1000, {"x": 1.0})], 60, by_estimate)
-
-    assert 0 < tokens.estimate(shown) <= 60
+    assert excerpt == text[: text.index(" Nobody")] + " …"
 
 
-def test_what_one_passage_says_is_not_said_by_another() -> None:
+def test_endless_sentence_is_cut_to_the_budget() -> None:
+    (excerpt,) = select_sentences([make_passage("word " * 1000, {"x": 1.0})], 60, by_estimate)
+
+    assert 0 < tokens.estimate(excerpt) <= 60
+
+
+def test_repeated_sentence_is_shown_once() -> None:
     text = "The old harbour of Ravenport was built by Ada Quill in 1743."
-    passages = [passage(text, {"harbour": 1.0}), passage(f"{text} ", {"harbour": 1.0}, 0.9, "zim://b/entry/x")]
+    passages = [make_passage(text, {"harbour": 1.0}), make_passage(f"{text} ", {"harbour": 1.0}, 0.9, "b.zim")]
 
-    assert excerpts.choose(passages, 500, by_characters) == [text, ""]
+    assert select_sentences(passages, 500, by_characters) == [text, ""]
 
 
-def test_of_a_much_worse_passage_nothing_is_shown_before_the_better_one_is_whole() -> None:
+def test_better_passage_is_completed_first() -> None:
     better = "Ada Quill founded the town of Ravenport. She came from the village of Alderwick."
     worse = "The town has a railway and a bank. The bank was founded much later by somebody else."
-    passages = [passage(worse, {"town": 1.0}, 0.5), passage(better, {"town": 1.0}, 1.5, "zim://b/entry/x")]
+    passages = [make_passage(worse, {"town": 1.0}, 0.5), make_passage(better, {"town": 1.0}, 1.5, "b.zim")]
 
-    assert excerpts.choose(passages, 35, by_characters) == ["", better]
+    assert select_sentences(passages, 35, by_characters) == ["", better]
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "start"),
     [
         ("J. K. Rowling wrote the book in 1997. It was read by many people there.", "J. K. Rowling wrote the book"),
         ("Er kam am 3. Oktober in die Stadt zurück und blieb. Dann ging er wieder fort.", "Er kam am 3. Oktober in"),
         ("这座城市建于一七四三年，由造船师艾达建立。后来它成为重要的港口城市。", "这座城市建于"),
     ],
 )
-def test_a_sentence_is_cut_at_its_end_only(text: str, shown: str) -> None:
-    words = {"book": 1.0, "oktob": 1.0, "建立": 1.0}
-    cut = excerpts.choose([passage(text, words)], 10 + len(text) / 4 * 0.75, by_characters)[0]
+def test_text_is_cut_at_sentence_ends(text: str, start: str) -> None:
+    passage = make_passage(text, {"book": 1.0, "oktob": 1.0, "建立": 1.0})
 
-    assert cut.startswith(shown)
-    assert cut.endswith(" …")
+    (excerpt,) = select_sentences([passage], 10 + len(text) / 4 * 0.75, by_characters)
+
+    assert excerpt.startswith(start)
+    assert excerpt.endswith(" …")
 
 
-def test_code_is_shown_whole_or_not_at_all() -> None:
+def test_code_is_not_cut() -> None:
     code = "```python\nfirst = call_me()\nsecond = call_you()\n```"
     text = f"The function is called so in a program.\n{code}\nNothing more is known of it here."
 
-    shown = excerpts.choose([passage(text, {"function": 1.0, "call": 1.0})], 34, by_characters)[0]
+    (excerpt,) = select_sentences([make_passage(text, {"function": 1.0, "call": 1.0})], 34, by_characters)
 
-    assert code in shown or "```" not in shown
+    assert code in excerpt or "```" not in excerpt
+
+
+def test_excerpt_is_shown_with_its_source(isles: Archive) -> None:
+    excerpts = select_excerpts([ask(isles, "Who founded Ravenport?")], 600, by_characters)
+
+    assert excerpts[0].uri == "zim://isles/entry/Ravenport"
+    assert to_markdown(excerpts[:1]) == (
+        "The town was founded in 1743 by the shipwright Ada Quill, who came from Alderwick.\n"
+        "Source: Ravenport › History — isles.zim — zim://isles/entry/Ravenport"
+    )
+
+
+def test_article_is_cited_once(isles: Archive) -> None:
+    passages = ask(isles, "herring and rope sold by the harbour town founded by Ada")
+
+    markdown = to_markdown(select_excerpts([passages], 600, by_characters))
+
+    assert markdown.count("zim://isles/entry/Ravenport") == 1
+
+
+def repeat(passage: Passage) -> list[Sentence]:
+    """The sentences of a passage, twenty times."""
+    return [Sentence(f"{sentence.text.rstrip()} ", sentence.share) for sentence in passage.sentences] * 20
+
+
+@pytest.mark.parametrize("budget", [100, 200, 500])
+def test_answer_stays_inside_the_budget(isles: Archive, budget: int) -> None:
+    answer = ask(isles, "harbour town founded herring")
+    long_passages = [msgspec.structs.replace(passage, sentences=repeat(passage)) for passage in answer.passages]
+    long_answer = msgspec.structs.replace(answer, passages=long_passages)
+
+    markdown = to_markdown(select_excerpts([long_answer], budget, by_estimate))
+
+    assert 0 < tokens.estimate(markdown) <= budget
+
+
+def test_same_passage_of_two_archives_is_shown_once(isles: Archive) -> None:
+    answer = ask(isles, "Who founded Ravenport?")
+    copied = [msgspec.structs.replace(passage, archive="other.zim") for passage in answer.passages]
+    other = Passages("other.zim", copied)
+
+    texts = [excerpt.text for excerpt in select_excerpts([answer, other], 600, by_characters)]
+
+    assert len(texts) == len(set(texts))
+
+
+def test_briefing_cites_sources_by_number(isles: Archive) -> None:
+    answer = ask(isles, "Who founded Ravenport?")
+    excerpts = select_excerpts([answer], 1200, by_characters)
+
+    briefing = to_briefing("Who founded Ravenport?", excerpts, ["isles.zim"])
+
+    assert briefing.query == "Who founded Ravenport?"
+    assert briefing.citations[0] == Citation(
+        id=1, archive="isles.zim", path="Ravenport", title="Ravenport", uri="zim://isles/entry/Ravenport"
+    )
+    assert "who came from Alderwick. [1]" in briefing.answer_markdown
+    assert briefing.total_chars == len(briefing.answer_markdown)
+    assert briefing.passages[0] == BriefingPassage(
+        archive="isles.zim",
+        path="Ravenport",
+        title="Ravenport",
+        section_id="History",
+        section_title="History",
+        text="The town was founded in 1743 by the shipwright Ada Quill, who came from Alderwick.",
+        score=answer.passages[0].score,
+    )
+    assert msgspec.to_builtins(briefing)["passages"][0].keys() == {
+        "archive", "path", "title", "section_id", "section_title", "text", "score",
+    }  # fmt: skip
+    assert briefing.archives_searched == ["isles.zim"]
+
+
+@pytest.mark.parametrize(
+    ("path", "uri"),
+    [("A/b c", "zim://x/entry/A/b%20c"), ("Zürich", "zim://x/entry/Zürich"), ("c#?%", "zim://x/entry/c%23%3F%25")],
+)
+def test_excerpt_uri_escapes_only_what_it_must(path: str, uri: str) -> None:
+    passage = Passage("x.zim", path, "x", "", "", [], 1.0)
+
+    assert Excerpt(passage, "").uri == uri
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the population of Brazil?", "186,757,608"),
+        ("what is the currency of brazil", "Real (R$)"),
+        ("how tall is darren lockyer", "178 cm"),
+        ("how heavy would I be on Jupiter?", "| Jupiter | 2.640 |"),
+    ],
+)
+def test_key_fact_or_table_row_answers(zims: Path, question: str, answer: str) -> None:
+    archive = Archive("wiki", [str(zims / "built/wiki_real_pub.zim")])
+
+    assert answer in to_markdown(select_excerpts([ask(archive, question)], 600, by_characters))

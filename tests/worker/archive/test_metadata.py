@@ -4,55 +4,64 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.worker.archive import metadata
-from openzim_mcp.worker.archive.metadata import Namespace
+from openzim_mcp.calls.archive import ArchiveIdentity, IndexCapabilities, ListNamespaces, Namespace, ReadMetadata
+from openzim_mcp.worker.archive.metadata import _counter, list_namespaces, read_metadata
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
 
-def test_an_archive_describes_itself(towns: Archive) -> None:
-    described = metadata.describe(towns)
+def test_archive_is_described(towns: Archive) -> None:
+    metadata = read_metadata(towns, ReadMetadata())
 
-    assert described.archive == "towns.zim"
-    assert described.metadata["Title"] == described.metadata["title"] == "Test"
-    assert described.metadata["Creator"] == described.metadata["creator"] == "Nobody"
-    assert described.counts == {"all_entries": 15, "entries": 7, "articles": 3, "media": 2}
-    assert described.main_page == "Ravenport"
-    assert described.namespaces["W"] == Namespace(1, "well-known entries such as the main page", ["mainPage"])
-    assert described.index_capabilities == {"has_fulltext_index": True, "has_title_index": True}
-    assert described.archive_identity == {"uuid": towns.uuid, "is_multipart": False}
-    assert described.counter_breakdown == {"image/png": 2, "text/css": 1, "text/html": 3}
-
-
-def test_an_archive_without_metadata_or_index_is_described_too(zims: Path) -> None:
-    described = metadata.describe(Archive("foo", [str(zims / "real/foo-zstd.zim")]))
-
-    assert described.metadata == {}
-    assert described.main_page is None
-    assert described.counter_breakdown is None
-    assert described.namespaces["A"].count == 16
-    assert described.namespaces["A"].description == "articles"
+    assert metadata.archive == "towns.zim"
+    assert metadata.metadata["Title"] == metadata.metadata["title"] == "Test"
+    assert metadata.metadata["Creator"] == metadata.metadata["creator"] == "Nobody"
+    assert metadata.counts == {"all_entries": 15, "entries": 7, "articles": 3, "media": 2}
+    assert metadata.main_page == "Ravenport"
+    assert metadata.namespaces is not None
+    assert metadata.namespaces["W"] == Namespace(1, "well-known entries such as the main page", ["mainPage"])
+    assert metadata.index_capabilities == IndexCapabilities(has_fulltext_index=True, has_title_index=True)
+    assert metadata.archive_identity == ArchiveIdentity(towns.uuid, is_multipart=False)
+    assert metadata.counter_breakdown == {"image/png": 2, "text/css": 1, "text/html": 3}
 
 
-def test_odd_values_are_shown_on_one_line_and_bounded(tmp_path: Path) -> None:
+def test_namespaces_are_left_out_unless_asked_for(towns: Archive) -> None:
+    metadata = read_metadata(towns, ReadMetadata(with_namespaces=False))
+
+    assert metadata.namespaces is None
+    assert list_namespaces(towns, ListNamespaces()) == read_metadata(towns, ReadMetadata()).namespaces
+
+
+def test_archive_without_metadata_is_described(zims: Path) -> None:
+    metadata = read_metadata(Archive("foo", [str(zims / "real/foo-zstd.zim")]), ReadMetadata())
+
+    assert metadata.metadata == {}
+    assert metadata.main_page is None
+    assert metadata.counter_breakdown is None
+    assert metadata.namespaces is not None
+    assert metadata.namespaces["A"].count == 16
+    assert metadata.namespaces["A"].description == "articles"
+
+
+def test_metadata_values_are_short_single_lines(tmp_path: Path) -> None:
     path = write_zim(
         tmp_path / "odd.zim",
         {"A": "x"},
         metadata={"Description": "two\nlines \u202eback", "LongDescription": "x" * 5000, "X-Binary": b"\xff\xfe\x00"},
     )
 
-    found = metadata.describe(Archive("odd", [str(path)])).metadata
+    values = read_metadata(Archive("odd", [str(path)]), ReadMetadata()).metadata
 
-    assert found["Description"] == "two lines back"
-    assert len(found["LongDescription"]) == 1000
-    assert found["X-Binary"] == "(3 bytes that are not text)"
+    assert values["Description"] == "two lines back"
+    assert len(values["LongDescription"]) == 1000
+    assert values["X-Binary"] == "(3 bytes that are not text)"
 
 
-def test_illustrations_are_named_and_not_shown(zims: Path) -> None:
-    described = metadata.describe(Archive("nasty", [str(zims / "built/nasty_pub.zim")]))
+def test_illustrations_are_listed_by_size(zims: Path) -> None:
+    metadata = read_metadata(Archive("nasty", [str(zims / "built/nasty_pub.zim")]), ReadMetadata())
 
-    assert described.illustrations == ["48x48@1", "512x512@1", "96x96@1"]
-    assert not any(key.startswith("Illustration") for key in described.metadata)
+    assert metadata.illustrations == ["48x48@1", "512x512@1", "96x96@1"]
+    assert not any(key.startswith("Illustration") for key in metadata.metadata)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +74,13 @@ def test_illustrations_are_named_and_not_shown(zims: Path) -> None:
         ("text/html=x;image/png=2", {"image/png": 2}),
     ],
 )
-def test_the_counter_is_read_with_its_parameters(text: str, counts: dict[str, int]) -> None:
-    assert metadata._counter(text) == counts
+def test_counter_keeps_mime_type_parameters(text: str, counts: dict[str, int]) -> None:
+    assert _counter(text) == counts
 
 
-def test_every_archive_can_be_described(zims: Path) -> None:
+def test_every_archive_is_described(zims: Path) -> None:
     for path in [*(zims / "real").glob("*.zim"), *(zims / "built").glob("*.zim")]:
-        described = metadata.describe(Archive(path.stem, [str(path)]))
+        metadata = read_metadata(Archive(path.stem, [str(path)]), ReadMetadata())
 
-        assert sum(n.count for n in described.namespaces.values()) == described.counts["all_entries"], path
+        assert metadata.namespaces is not None
+        assert sum(n.count for n in metadata.namespaces.values()) == metadata.counts["all_entries"], path

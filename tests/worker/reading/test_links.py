@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp import errors
-from openzim_mcp.worker.reading import links
+from openzim_mcp.calls.reading import FindRelated, LinkRow, ReadLinks, RelatedArticle
+from openzim_mcp.worker.reading.links import find_related, read_links
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -30,63 +30,61 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Archive:
     return Archive("web", [str(write_zim(path, PAGES, redirects={"Old_name": "Near"}))])
 
 
-def test_links_are_resolved_and_say_where_they_stand(web: Archive) -> None:
-    found = links.outbound(web, "Hub", limit=100, offset=0, cursor=None)
+@pytest.fixture
+def sqlite(zims: Path) -> Archive:
+    return Archive("sqlite", [str(zims / "real/devdocs_en_sqlite_2025-04.zim")])
 
-    assert found["outbound_links"] == [
-        {"kind": "internal", "path": "Near", "title": "Near", "text": "near", "section": ""},
-        {"kind": "internal", "path": "Far", "title": "Far", "text": "far", "section": ""},
-        {"kind": "internal", "path": "Near", "title": "Near", "text": "the old name", "section": ""},
-        {"kind": "internal", "path": "Far", "title": "Far", "text": "far again", "section": "More"},
-        {"kind": "internal", "path": "Gone", "text": "gone", "section": "More", "missing": True},
-        {"kind": "external", "url": "https://e.org/", "text": "outside", "section": "More"},
-        {"kind": "internal", "path": "Hub", "title": "Hub", "text": "itself", "section": "More"},
-        {"kind": "media", "path": "pic.png", "title": "pic.png", "text": "", "section": "More"},
-        {"kind": "internal", "path": "Side", "title": "Side", "text": "side", "section": "More"},
+
+def test_links_are_resolved_and_name_their_section(web: Archive) -> None:
+    outbound = read_links(web, ReadLinks("Hub", offset=0, limit=100))
+
+    assert outbound.links == [
+        LinkRow(kind="internal", path="Near", title="Near", text="near", section=""),
+        LinkRow(kind="internal", path="Far", title="Far", text="far", section=""),
+        LinkRow(kind="internal", path="Near", title="Near", text="the old name", section=""),
+        LinkRow(kind="internal", path="Far", title="Far", text="far again", section="More"),
+        LinkRow(kind="internal", path="Gone", text="gone", section="More", missing=True),
+        LinkRow(kind="external", url="https://e.org/", text="outside", section="More"),
+        LinkRow(kind="internal", path="Hub", title="Hub", text="itself", section="More"),
+        LinkRow(kind="media", path="pic.png", title="pic.png", text="", section="More"),
+        LinkRow(kind="internal", path="Side", title="Side", text="side", section="More"),
     ]
-    assert (found["internal_count"], found["external_count"], found["media_count"]) == (7, 1, 1)
-    assert (found["next_cursor"], found["done"]) == (None, True)
+    assert (outbound.internal_count, outbound.external_count, outbound.media_count) == (7, 1, 1)
+    assert outbound.total == 9
 
 
-@pytest.mark.parametrize("direction", [links.outbound, links.related])
-def test_pages_by_cursor_and_by_offset_are_the_same_list(zims: Path, direction: object) -> None:
-    archive = Archive("sqlite", [str(zims / "real/devdocs_en_sqlite_2025-04.zim")])
-    key = "related" if direction is links.related else "outbound_links"
-    whole = direction(archive, "pragma", limit=500, offset=0, cursor=None)[key]  # type: ignore[operator]
+def test_links_are_the_same_in_steps(sqlite: Archive) -> None:
+    whole = read_links(sqlite, ReadLinks("pragma", offset=0, limit=500))
 
-    found, cursor = [], None
-    while True:
-        step = direction(archive, "pragma", limit=7, offset=0, cursor=cursor)  # type: ignore[operator]
-        found += step[key]
-        cursor = step["next_cursor"]
-        if step["done"]:
-            break
+    steps = [read_links(sqlite, ReadLinks("pragma", offset, limit=7)) for offset in range(0, whole.total, 7)]
 
-    assert found == whole
-    assert direction(archive, "pragma", limit=5, offset=7, cursor=None)[key] == whole[7:12]  # type: ignore[operator]
+    assert [link for step in steps for link in step.links] == whole.links
+    assert {step.total for step in steps} == {whole.total} == {len(whole.links)}
+    assert read_links(sqlite, ReadLinks("pragma", offset=7, limit=5)).links == whole.links[7:12]
 
 
-def test_a_cursor_of_another_article_is_refused(web: Archive) -> None:
-    cursor = links.outbound(web, "Hub", limit=1, offset=0, cursor=None)["next_cursor"]
+def test_related_articles_are_the_same_in_steps(sqlite: Archive) -> None:
+    whole = find_related(sqlite, FindRelated("pragma", offset=0, limit=500))
 
-    with pytest.raises(errors.CursorRefused):
-        links.outbound(web, "Near", limit=1, offset=0, cursor=cursor)
-    with pytest.raises(errors.CursorRefused):
-        links.related(web, "Hub", limit=1, offset=0, cursor=cursor)
+    steps = [find_related(sqlite, FindRelated("pragma", offset, limit=7)) for offset in range(0, whole.total, 7)]
+
+    assert [row for step in steps for row in step.related] == whole.related
+    assert {step.total for step in steps} == {whole.total} == {len(whole.related)}
+    assert find_related(sqlite, FindRelated("pragma", offset=7, limit=5)).related == whole.related[7:12]
 
 
-def test_related_articles_are_ranked_by_more_than_their_order(web: Archive) -> None:
-    found = links.related(web, "Hub", limit=10, offset=0, cursor=None)["related"]
+def test_article_that_links_back_is_more_related(web: Archive) -> None:
+    related = find_related(web, FindRelated("Hub", offset=0, limit=10)).related
 
-    assert found == [
-        {"path": "Near", "title": "Near", "mentions": 2},
-        {"path": "Far", "title": "Far", "mentions": 3},
-        {"path": "Side", "title": "Side", "mentions": 1},
+    assert related == [
+        RelatedArticle("Near", "Near", mentions=2),
+        RelatedArticle("Far", "Far", mentions=3),
+        RelatedArticle("Side", "Side", mentions=1),
     ]
 
 
 @pytest.mark.parametrize(
-    ("name", "floor"),
+    ("name", "min_share"),
     [
         ("real/devdocs_en_sqlite_2025-04", 0.99),
         ("built/devdocs_python", 0.99),
@@ -95,18 +93,18 @@ def test_related_articles_are_ranked_by_more_than_their_order(web: Archive) -> N
         ("zim-testing-suite/nons/wikibooks_be_all_nopic_2017-02", 0.99),
     ],
 )
-def test_internal_links_lead_to_entries_that_exist(zims: Path, name: str, floor: float) -> None:
+def test_internal_links_lead_to_existing_entries(zims: Path, name: str, min_share: float) -> None:
     archive = Archive("a", [str(zims / f"{name}.zim")])
     letter = "C" if archive.has_new_scheme else "A"
     numbers = archive.namespaces[letter]
-    there = missing = 0
+    existing = missing = 0
     for number in numbers[:: max(1, len(numbers) // 60)]:
-        entry = archive.entry_at(number)
+        entry = archive.entry_by_id(number)
         if entry.mime_type != "text/html" or entry.redirect_to:
             continue
-        rows = links.outbound(archive, entry.path, limit=500, offset=0, cursor=None)["outbound_links"]
-        internal = [row for row in rows if row["kind"] == "internal"]
-        missing += sum("missing" in row for row in internal)
-        there += sum("missing" not in row for row in internal)
+        links = read_links(archive, ReadLinks(entry.path, offset=0, limit=500)).links
+        internal = [link for link in links if link.kind == "internal"]
+        missing += sum(link.missing for link in internal)
+        existing += sum(not link.missing for link in internal)
 
-    assert there >= floor * (there + missing)
+    assert existing >= min_share * (existing + missing)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
+from openzim_mcp.calls.reading import FindClosestTitle
 from openzim_mcp.uris import entry_uri
-from openzim_mcp.worker.reading import resolve
+from openzim_mcp.worker.reading.resolve import find_closest_title, locate, require
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -47,11 +48,11 @@ from support.archives import write_zim
         ("real/wikipedia_ady_all_nopic_2026-02", "НэкӀубгъо шъхьаӀ", "НэкӀубгъо_шъхьаӀ"),
     ],
 )
-def test_an_entry_is_found_however_it_is_written(zims: Path, archive: str, requested: str, path: str) -> None:
-    found = resolve.locate(Archive("a", [str(zims / f"{archive}.zim")]), requested)
+def test_entry_is_found_in_any_spelling(zims: Path, archive: str, requested: str, path: str) -> None:
+    item = locate(Archive("a", [str(zims / f"{archive}.zim")]), requested)
 
-    assert found is not None
-    assert found.path == path
+    assert item is not None
+    assert item.path == path
 
 
 def test_uris_lead_to_their_entries(tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_uris_lead_to_their_entries(tmp_path: Path) -> None:
     ]
     archive = Archive("odd", [str(write_zim(tmp_path / "odd.zim", {path: f"<p>{path}</p>" for path in paths}))])
 
-    entries = [resolve.locate(archive, entry_uri("odd", path)) for path in paths]
+    entries = [locate(archive, entry_uri("odd", path)) for path in paths]
 
     assert [entry and entry.path for entry in entries] == paths
 
@@ -85,45 +86,49 @@ def test_uris_lead_to_their_entries(tmp_path: Path) -> None:
         ("real/wikipedia_en_100_mini_2022-10", "Untied States", "A/United_States"),
     ],
 )
-def test_a_typo_finds_the_closest_title(zims: Path, archive: str, requested: str, path: str) -> None:
-    assert resolve.guess(Archive("a", [str(zims / f"{archive}.zim")]), requested).path == path
+def test_typo_finds_the_closest_title(zims: Path, archive: str, requested: str, path: str) -> None:
+    opened = Archive("a", [str(zims / f"{archive}.zim")])
+
+    assert find_closest_title(opened, FindClosestTitle(requested)).path == path
 
 
-def test_a_miss_names_the_nearest_titles(zims: Path) -> None:
-    found = resolve.guess(Archive("a", [str(zims / "built/wiki_real_pub.zim")]), "Hermitian operators in physics")
+def test_miss_names_the_closest_titles(zims: Path) -> None:
+    archive = Archive("a", [str(zims / "built/wiki_real_pub.zim")])
 
-    assert found.path is None
-    assert "Hermitian matrix" in found.did_you_mean
+    closest = find_closest_title(archive, FindClosestTitle("Hermitian operators in physics"))
+
+    assert closest.path is None
+    assert "Hermitian matrix" in closest.did_you_mean
 
 
-def test_an_archive_without_any_index_is_searched_by_look_ups(zims: Path) -> None:
+def test_archive_without_index_finds_exact_titles(zims: Path) -> None:
     archive = Archive("a", [str(zims / "built/noindex.zim")])
-    first = archive.entry_at(5)
+    entry = archive.entry_by_id(5)
 
-    assert resolve.locate(archive, first.title) is not None
-    assert resolve.guess(archive, "zzzzzz").path is None
+    assert locate(archive, entry.title) is not None
+    assert find_closest_title(archive, FindClosestTitle("zzzzzz")).path is None
 
 
 @pytest.mark.parametrize("requested", ["redirects/long00", "redirects/long10"])
-def test_a_long_chain_of_redirects_is_an_error_that_says_so(zims: Path, requested: str) -> None:
+def test_long_redirect_chain_is_an_error(zims: Path, requested: str) -> None:
     archive = Archive("nasty", [str(zims / "built/nasty_pub.zim")])
 
     with pytest.raises(errors.RedirectLoop, match="in a circle, or more than 10 times"):
-        resolve.locate(archive, requested)
+        locate(archive, requested)
 
 
-def test_a_circle_of_redirects_is_an_error_that_says_so(zims: Path) -> None:
+def test_redirect_loop_is_an_error(zims: Path) -> None:
     archive = Archive("poor", [str(zims / "real/poor.zim")])
-    broken = [entry.path for entry in map(archive.entry_at, archive.namespaces["C"]) if entry.error]
+    looping = [entry.path for entry in map(archive.entry_by_id, archive.namespaces["C"]) if entry.error]
 
-    for path in broken:
+    for path in looping:
         with pytest.raises(errors.RedirectLoop):
-            resolve.locate(archive, path)
+            locate(archive, path)
 
 
 @pytest.mark.parametrize(
     "requested", ["", " ", "..", "../../etc/passwd", "\x00", "x" * 1900, "%", "zim://", "https://"]
 )
-def test_odd_requests_find_nothing_and_break_nothing(towns: Archive, requested: str) -> None:
+def test_odd_requests_find_nothing(towns: Archive, requested: str) -> None:
     with pytest.raises(errors.EntryNotFound):
-        resolve.require(towns, requested)
+        require(towns, requested)

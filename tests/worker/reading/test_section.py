@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.worker.reading import section
+from openzim_mcp.calls.reading import ReadSection, SectionHead, SectionName
+from openzim_mcp.worker.reading.section import read_section
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -26,58 +27,58 @@ def biology(tmp_path_factory: pytest.TempPathFactory) -> Archive:
 
 
 @pytest.mark.parametrize("name", ["History", "history", "#History", "1", " History "])
-def test_a_section_is_found_by_id_heading_or_number(biology: Archive, name: str) -> None:
-    found = section.section(biology, "Biology", name, 1000)
+def test_section_is_found_by_id_heading_or_number(biology: Archive, name: str) -> None:
+    section = read_section(biology, ReadSection("Biology", name, 1000))
 
-    assert found["content"] == "## History\n\nIt began long ago.\n\n### Antiquity\n\nAristotle wrote."
-    assert found["section"] == {"id": "History", "title": "History", "level": 2}
-    assert (found["previous"], found["next"], found["parent"]) == (
-        None,
-        {"id": "Evolution", "title": "Evolution"},
-        None,
-    )
-    assert found["children"] == [{"id": "Antiquity", "title": "Antiquity"}]
+    assert section.content == "## History\n\nIt began long ago.\n\n### Antiquity\n\nAristotle wrote."
+    assert section.section == SectionHead("History", "History", level=2)
+    assert (section.previous, section.next, section.parent) == (None, SectionName("Evolution", "Evolution"), None)
+    assert section.children == [SectionName("Antiquity", "Antiquity")]
 
 
-def test_a_section_is_clipped_and_says_so(biology: Archive) -> None:
-    found = section.section(biology, "Biology", "Evolution", 12)
+def test_truncated_section_says_so(biology: Archive) -> None:
+    section = read_section(biology, ReadSection("Biology", "Evolution", 12))
 
-    assert (found["content"], found["truncated"], found["characters"]) == ("## Evolution", True, 119)
-
-
-def test_a_subsection_knows_its_parent(biology: Archive) -> None:
-    assert section.section(biology, "Biology", "1.1", 100)["parent"] == {"id": "History", "title": "History"}
+    assert (section.content, section.truncated, section.characters) == ("## Evolution", True, 119)
 
 
-def test_a_section_shows_its_tables_on_demand(biology: Archive) -> None:
-    folded = section.section(biology, "Biology", "Evolution", 5000)["content"]
-    full = section.section(biology, "Biology", "Evolution", 5000, compact=False)["content"]
+def test_subsection_names_its_parent(biology: Archive) -> None:
+    section = read_section(biology, ReadSection("Biology", "1.1", 100))
+
+    assert section.parent == SectionName("History", "History")
+
+
+def test_section_shows_tables_unless_compact(biology: Archive) -> None:
+    folded = read_section(biology, ReadSection("Biology", "Evolution", 5000)).content
+    full = read_section(biology, ReadSection("Biology", "Evolution", 5000, compact=False)).content
 
     assert "| 29 | 841 |" not in folded
     assert "| 29 | 841 |" in full
 
 
-def test_an_unknown_section_lists_those_that_there_are(biology: Archive) -> None:
+def test_unknown_section_error_lists_the_sections(biology: Archive) -> None:
     with pytest.raises(errors.SectionNotFound) as caught:
-        section.section(biology, "Biology", "Histroy", 100)
+        read_section(biology, ReadSection("Biology", "Histroy", 100))
 
     assert caught.value.hint == "Did you mean 'History'?"
     assert [s["id"] for s in caught.value.details["available_sections"]] == ["History", "Antiquity", "Evolution"]
 
 
-def test_the_lead_is_a_section_too(biology: Archive) -> None:
-    found = section.section(biology, "Biology", "lead", 1000)
+def test_lead_is_a_section(biology: Archive) -> None:
+    section = read_section(biology, ReadSection("Biology", "lead", 1000))
 
-    assert found["content"] == "**Biology** is the study of life.\n\nIt is old."
-    assert (found["previous"], found["next"], found["children"]) == (None, None, [])
+    assert section.content == "**Biology** is the study of life.\n\nIt is old."
+    assert (section.previous, section.next, section.children) == (None, None, [])
 
 
-def test_a_definition_is_found_by_its_anchor(zims: Path) -> None:
+def test_definition_is_found_by_its_anchor(zims: Path) -> None:
     archive = Archive("python", [str(zims / "built/devdocs_python.zim")])
 
-    found = section.section(archive, "library/json.html", "json.dumps", 2000)
+    section = read_section(archive, ReadSection("library/json.html", "json.dumps", 2000))
 
-    assert found["content"].startswith("`json.dumps(obj, *, skipkeys=False,")
-    assert "Serialize *obj* to a JSON formatted" in found["content"]
-    assert found["parent"] == {"id": "basic-usage", "title": "Basic Usage"}
-    assert (found["previous"]["id"], found["next"]["id"]) == ("json.dump", "json.load")
+    assert section.content.startswith("`json.dumps(obj, *, skipkeys=False,")
+    assert "Serialize *obj* to a JSON formatted" in section.content
+    assert section.parent == SectionName("basic-usage", "Basic Usage")
+    assert section.previous is not None
+    assert section.next is not None
+    assert (section.previous.id, section.next.id) == ("json.dump", "json.load")

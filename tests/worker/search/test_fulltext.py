@@ -1,29 +1,38 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.worker.search import fulltext as search
+from openzim_mcp.calls.search import SearchHit, SearchHits, SearchText
+from openzim_mcp.worker.search.fulltext import search_text
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
-NOTES = dict.fromkeys(("corrected", "relaxed", "reason", "hint"))
+
+def search(
+    archive: Archive,
+    query: str,
+    limit: int = 10,
+    offset: int = 0,
+    namespace: str | None = None,
+    content_type: str | None = None,
+) -> SearchHits:
+    call = SearchText(
+        query,
+        offset,
+        limit,
+        snippet_chars=300,
+        scan_seconds=5.0,
+        namespace=namespace,
+        content_type=content_type,
+    )
+    return search_text(archive, call)
 
 
-def fulltext(archive: Archive, query: str, limit: int = 10, **rest: Any) -> SimpleNamespace:
-    request = {"query": query, "mode": "fulltext", "limit": limit}
-    request |= {name: rest[name] for name in ("namespace", "content_type") if name in rest}
-    found = search.fulltext(archive, request, rest.get("offset", 0), rest.get("cursor"), 300, 5.0)
-    return SimpleNamespace(**NOTES | found)
-
-
-def paths(found: SimpleNamespace) -> list[str]:
-    return [row.path for row in found.results]
+def paths(hits: SearchHits) -> list[str]:
+    return [row.path for row in hits.results]
 
 
 @pytest.mark.parametrize(
@@ -44,107 +53,89 @@ def paths(found: SimpleNamespace) -> list[str]:
         ("lanternfish", "Lantern_fish"),
     ],
 )
-def test_the_right_article_comes_first(isles: Archive, query: str, first: str) -> None:
-    assert paths(fulltext(isles, query))[0] == first
+def test_right_article_comes_first(isles: Archive, query: str, first: str) -> None:
+    assert paths(search(isles, query))[0] == first
 
 
-def test_a_result_shows_the_passage_that_matches(isles: Archive) -> None:
-    found = fulltext(isles, "Who founded Ravenport?")
+def test_result_shows_the_matching_passage(isles: Archive) -> None:
+    hits = search(isles, "Who founded Ravenport?")
 
-    assert dataclasses.asdict(found.results[0]) == {
-        "path": "Ravenport",
-        "title": "Ravenport",
-        "section": "History",
-        "snippet": "The town was **founded** in 1743 by the shipwright Ada Quill, who came from Alderwick.",
-        "score": found.results[0].score,
-    }
-    assert (found.query, found.mode, found.archive) == ("Who founded Ravenport?", "fulltext", "isles.zim")
-    assert (found.offset, found.limit, found.next_cursor, found.done) == (0, 10, None, True)
-    assert (found.corrected, found.relaxed, found.reason, found.hint) == (None, None, None, None)
+    assert hits.results[0] == SearchHit(
+        path="Ravenport",
+        title="Ravenport",
+        section="History",
+        snippet="The town was **founded** in 1743 by the shipwright Ada Quill, who came from Alderwick.",
+        score=hits.results[0].score,
+    )
+    assert hits.total == hits.listed == len(hits.results)
+    assert (hits.corrected, hits.relaxed, hits.reason, hits.hint) == ({}, {}, None, None)
+    assert not hits.total_is_estimate
 
 
-def test_scores_go_down(isles: Archive) -> None:
-    scores = [row.score for row in fulltext(isles, "harbour", limit=100).results]
+def test_scores_are_descending(isles: Archive) -> None:
+    scores = [row.score for row in search(isles, "harbour", limit=100).results]
 
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_page_of_links_ranks_below_content(isles: Archive) -> None:
-    found = paths(fulltext(isles, "harbour founded herring"))
+def test_page_of_links_ranks_below_content(isles: Archive) -> None:
+    ranked = paths(search(isles, "harbour founded herring"))
 
-    assert set(found[:2]) == {"Ravenport", "Herring"}
-    assert "tags/harbour" in found[2:]
-
-
-def test_a_corrected_query_says_so(isles: Archive) -> None:
-    assert fulltext(isles, "photosinthesis").corrected == {"photosinthesis": "photosynthesis"}
+    assert set(ranked[:2]) == {"Ravenport", "Herring"}
+    assert "tags/harbour" in ranked[2:]
 
 
-def test_a_relaxed_query_says_so(isles: Archive) -> None:
-    found = fulltext(isles, "banks amber xylophone")
-
-    assert found.relaxed == {"unknown_words": ["xylophone"], "no_article_has_all_of": ["banks", "amber"]}
-    assert set(paths(found)[:2]) == {"Zürich", "Ravenport"}
+def test_corrections_are_reported(isles: Archive) -> None:
+    assert search(isles, "photosinthesis").corrected == {"photosinthesis": "photosynthesis"}
 
 
-def test_nothing_found_is_an_empty_page_with_a_hint(isles: Archive) -> None:
-    found = fulltext(isles, "xylophone")
+def test_relaxed_words_are_reported(isles: Archive) -> None:
+    hits = search(isles, "banks amber xylophone")
 
-    assert (found.results, found.total, found.done) == ([], 0, True)
-    assert found.hint == "Nothing was found; try fewer or other words, or mode='title'."
+    assert hits.relaxed == {"unknown_words": ["xylophone"], "no_article_has_all_of": ["banks", "amber"]}
+    assert set(paths(hits)[:2]) == {"Zürich", "Ravenport"}
+
+
+def test_empty_result_has_a_hint(isles: Archive) -> None:
+    hits = search(isles, "xylophone")
+
+    assert (hits.results, hits.total, hits.listed) == ([], 0, 0)
+    assert hits.hint == "Nothing was found; try fewer or other words, or mode='title'."
 
 
 @pytest.mark.parametrize("query", ["?", "!!!", "a", "the", "-", '"', "(", "AND OR NOT", "x" * 1000, "harbour " * 100])
-def test_odd_queries_have_clean_results(isles: Archive, query: str) -> None:
-    found = fulltext(isles, query, limit=100)
+def test_odd_queries_count_their_results(isles: Archive, query: str) -> None:
+    hits = search(isles, query, limit=100)
 
-    assert found.total == len(found.results)
+    assert hits.total == len(hits.results)
 
 
 @pytest.mark.parametrize("query", ["harbour", "Who founded Ravenport?", "mercury trade"])
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_pages_joined_are_the_whole_list(isles: Archive, query: str, size: int) -> None:
-    whole = fulltext(isles, query, limit=100)
-    rows: list[search.Result] = []
-    cursor = None
-    while True:
-        page = fulltext(isles, query, limit=size, cursor=cursor)
-        rows += page.results
-        cursor = page.next_cursor
-        if cursor is None:
-            break
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_pages_joined_are_the_whole_list(isles: Archive, query: str, limit: int) -> None:
+    whole = search(isles, query, limit=100)
+
+    pages = [search(isles, query, limit, offset) for offset in range(0, whole.listed, limit)]
+    rows = [row for page in pages for row in page.results]
 
     assert rows == whole.results
-    assert page.done
-    assert whole.total == len(rows) == len({row.path for row in rows})
-    assert fulltext(isles, query, limit=1, offset=1).results == whole.results[1:2]
+    assert whole.total == whole.listed == len(rows) == len({row.path for row in rows})
+    assert {page.total for page in pages} == {page.listed for page in pages} == {whole.total}
+    assert search(isles, query, limit=1, offset=1).results == whole.results[1:2]
+    assert search(isles, query, limit, offset=whole.listed).results == []
 
 
-def test_long_lists_are_walked_to_their_end(zims: Path) -> None:
+def test_long_list_is_complete(zims: Path) -> None:
     archive = Archive("x", [str(zims / "built/dictionary_pub.zim")])
-    rows: list[str] = []
-    cursor = None
-    while True:
-        page = fulltext(archive, "bird", limit=100, cursor=cursor)
-        rows += paths(page)
-        cursor = page.next_cursor
-        if cursor is None:
-            break
+    total = search(archive, "bird", limit=1).total
 
-    assert len(rows) == len(set(rows)) == page.total == 158
+    rows = [path for offset in range(0, total, 100) for path in paths(search(archive, "bird", 100, offset))]
 
-
-def test_a_cursor_of_another_query_or_archive_is_refused(isles: Archive, towns: Archive) -> None:
-    cursor = fulltext(isles, "harbour", limit=1).next_cursor
-
-    with pytest.raises(errors.CursorRefused, match="another query"):
-        fulltext(isles, "herring", cursor=cursor)
-    with pytest.raises(errors.CursorRefused, match="another archive"):
-        fulltext(towns, "harbour", cursor=cursor)
+    assert len(rows) == len(set(rows)) == total == 158
 
 
 @pytest.mark.parametrize(
-    ("only", "expected"),
+    ("filters", "expected"),
     [
         ({"content_type": "text/html"}, {"Ravenport", "Ada_Quill", "Herring", "tags/harbour"}),
         ({"content_type": "text/*"}, {"Ravenport", "Ada_Quill", "Herring", "tags/harbour"}),
@@ -155,46 +146,46 @@ def test_a_cursor_of_another_query_or_archive_is_refused(isles: Archive, towns: 
         ({"namespace": "M"}, set()),
     ],
 )
-def test_filters_count_what_they_let_through(isles: Archive, only: dict[str, str], expected: set[str]) -> None:
-    found = fulltext(isles, "harbour", **only)
+def test_filtered_results_are_counted(isles: Archive, filters: dict[str, str], expected: set[str]) -> None:
+    hits = search(isles, "harbour", **filters)
 
-    assert set(paths(found)) == expected
-    assert found.total == len(expected)
+    assert set(paths(hits)) == expected
+    assert hits.total == len(expected)
 
 
-def test_a_namespace_that_is_not_there_is_an_error_that_lists_them(isles: Archive) -> None:
-    with pytest.raises(errors.NamespaceNotFound) as refused:
-        fulltext(isles, "harbour", namespace="Q")
+def test_missing_namespace_error_lists_the_namespaces(isles: Archive) -> None:
+    with pytest.raises(errors.NamespaceNotFound) as caught:
+        search(isles, "harbour", namespace="Q")
 
-    assert refused.value.details["available_namespaces"] == ["C", "M", "W", "X"]
+    assert caught.value.details["available_namespaces"] == ["C", "M", "W", "X"]
 
 
 def test_filters_work_on_old_archives(zims: Path) -> None:
     archive = Archive("mini", [str(zims / "real/wikipedia_en_100_mini_2022-10.zim")])
 
-    assert paths(fulltext(archive, "USA", namespace="A"))[0] == "A/United_States"
-    assert fulltext(archive, "USA", namespace="I").total == 0
+    assert paths(search(archive, "USA", namespace="A"))[0] == "A/United_States"
+    assert search(archive, "USA", namespace="I").total == 0
 
 
-def test_an_archive_without_an_index_is_read_if_it_is_small(tmp_path: Path) -> None:
+def test_small_archive_without_index_is_scanned(tmp_path: Path) -> None:
     pages = {"One": "<p>A lantern in the fog.</p>", "Two": "<p>Fog and rain.</p>", "Lantern_fish": "<p>A fish.</p>"}
     archive = Archive("x", [str(write_zim(tmp_path / "x.zim", pages, index=False))])
 
-    found = fulltext(archive, "lanterns in fog")
+    hits = search(archive, "lanterns in fog")
 
-    assert paths(found)[0] == "One"
-    assert found.results[0].snippet == "A **lantern** in the **fog**."
-    assert (found.reason, found.hint) == ("no_xapian_index", "It has no full-text index: all 3 articles were read.")
+    assert paths(hits)[0] == "One"
+    assert hits.results[0].snippet == "A **lantern** in the **fog**."
+    assert (hits.reason, hits.hint) == ("no_xapian_index", "It has no full-text index: all 3 articles were read.")
 
 
-def test_a_large_archive_without_an_index_is_searched_by_title(zims: Path) -> None:
+def test_large_archive_without_index_is_searched_by_title(zims: Path) -> None:
     archive = Archive("ay", [str(zims / "real/wikipedia_ay_all_nopic_2017-03.zim")])
 
-    found = fulltext(archive, "La Paz")
+    hits = search(archive, "La Paz")
 
-    assert paths(found)[0] == "A/Chuqi_Yapu.html"
-    assert found.reason == "no_xapian_index"
-    assert "4121 articles, too many to read" in str(found.hint)
+    assert paths(hits)[0] == "A/Chuqi_Yapu.html"
+    assert hits.reason == "no_xapian_index"
+    assert "4121 articles, too many to read" in str(hits.hint)
 
 
 @pytest.mark.parametrize(
@@ -215,22 +206,22 @@ def test_a_large_archive_without_an_index_is_searched_by_title(zims: Path) -> No
 def test_real_archives_are_searched(zims: Path, archive: str, query: str, expected: str) -> None:
     opened = Archive("x", [str(zims / f"{archive}.zim")])
 
-    assert paths(fulltext(opened, query))[0] == expected
+    assert paths(search(opened, query))[0] == expected
 
 
 @pytest.mark.parametrize(("query", "total"), [("パッケージ", 77), ("ядро", 21), ("الحزم", 46), ("软件包", 76)])
 def test_other_scripts_are_searched(zims: Path, query: str, total: int) -> None:
-    found = fulltext(Archive("x", [str(zims / "built/nonlatin_pub.zim")]), query)
+    hits = search(Archive("x", [str(zims / "built/nonlatin_pub.zim")]), query)
 
-    assert found.total == total
-    assert "**" in found.results[0].snippet
+    assert hits.total == total
+    assert "**" in hits.results[0].snippet
 
 
-def test_text_without_spaces_that_the_index_cannot_split_is_read(tmp_path: Path) -> None:
+def test_thai_text_is_scanned(tmp_path: Path) -> None:
     pages = {
         "กรุงเทพ": "<p>กรุงเทพมหานครเป็นเมืองหลวงและนครที่มีประชากรมากที่สุดของประเทศไทย</p>",
         "เชียงใหม่": "<p>เชียงใหม่เป็นจังหวัดในภาคเหนือมีดอกไม้และภูเขา</p>",
     }
     archive = Archive("x", [str(write_zim(tmp_path / "x.zim", pages, metadata={"Language": "tha"}))])
 
-    assert paths(fulltext(archive, "เมืองหลวงของประเทศไทยคืออะไร"))[0] == "กรุงเทพ"
+    assert paths(search(archive, "เมืองหลวงของประเทศไทยคืออะไร"))[0] == "กรุงเทพ"

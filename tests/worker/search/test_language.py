@@ -33,20 +33,20 @@ FILES = sorted((resources.files("openzim_mcp.worker.search") / "stopwords").iter
         ("", "the who", "en", ["the", "who"]),
     ],
 )
-def test_a_query_is_reduced_to_what_it_is_about(codes: str, query: str, code: str, words: list[str]) -> None:
-    found = language_of(codes, query)
+def test_query_is_reduced_to_its_content_words(codes: str, query: str, code: str, words: list[str]) -> None:
+    language_of_query = language_of(codes, query)
 
-    assert found.code == code
-    assert [word.text for word in found.content_words(query)] == words
+    assert language_of_query.code == code
+    assert [word.text for word in language_of_query.content_words(query)] == words
 
 
-def test_forms_of_a_word_are_one_word() -> None:
+def test_forms_of_a_word_count_once() -> None:
     english = language_of("eng", "")
 
     assert english.content_words("running runs runner's") == [Word("running", "run"), Word("runner's", "runner")]
 
 
-def test_at_least_the_most_spoken_languages_have_a_list_and_each_names_its_licence() -> None:
+def test_stop_word_lists_cover_common_languages() -> None:
     codes = {file.name.removesuffix(".txt") for file in FILES}
 
     assert codes >= set("en zh hi es fr ar bn pt ru ur id de ja vi tr it fa pl nl uk ko th".split())
@@ -54,7 +54,7 @@ def test_at_least_the_most_spoken_languages_have_a_list_and_each_names_its_licen
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_list_is_words_each_once(file: resources.abc.Traversable) -> None:
+def test_stop_words_are_listed_once(file: resources.abc.Traversable) -> None:
     words = " ".join(file.read_text("utf-8").splitlines()[1:]).split()
 
     assert len(words) == len(set(words)) >= 30

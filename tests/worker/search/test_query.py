@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 
 from openzim_mcp import errors
+from openzim_mcp.app.arguments import require_text
 from openzim_mcp.worker.search import query as queries
 from openzim_mcp.worker.search.query import Term
 from openzim_mcp.worker.zim import Archive
 
 
-def test_a_query_is_read_with_what_each_word_is_worth(isles: Archive) -> None:
+def test_rare_words_weigh_more(isles: Archive) -> None:
     wanted = queries.read(isles, "Who founded the harbour of Ravenport?")
 
     assert [(term.word, term.frequency) for term in wanted.terms] == [("founded", 2), ("harbour", 4), ("ravenport", 3)]
@@ -17,14 +18,14 @@ def test_a_query_is_read_with_what_each_word_is_worth(isles: Archive) -> None:
     assert (wanted.corrected, wanted.unknown) == ({}, [])
 
 
-def test_a_word_that_the_archive_lacks_is_put_right(isles: Archive) -> None:
+def test_misspelled_words_are_corrected(isles: Archive) -> None:
     wanted = queries.read(isles, "Photosinthesis in Alderwik")
 
     assert wanted.corrected == {"photosinthesis": "photosynthesis", "alderwik": "alderwick"}
     assert wanted.text == "photosynthesis in alderwick"
 
 
-def test_a_word_that_nothing_comes_near_is_unknown_and_weighs_most(isles: Archive) -> None:
+def test_unknown_word_weighs_most(isles: Archive) -> None:
     wanted = queries.read(isles, "xylophone harbour")
 
     assert wanted.unknown == ["xylophone"]
@@ -35,11 +36,11 @@ def test_a_word_that_nothing_comes_near_is_unknown_and_weighs_most(isles: Archiv
     ("word", "stem", "probe"),
     [("running", "run", "run"), ("happy", "happi", "happ"), ("الدولة", "دول", "دول"), ("软件", "软件", "软件")],
 )
-def test_a_probe_is_in_every_form_of_a_word(word: str, stem: str, probe: str) -> None:
+def test_probe_is_in_every_form_of_a_word(word: str, stem: str, probe: str) -> None:
     assert Term(word, stem, 1, 1.0).probe == probe
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\x00\x1f", "\u200b"])
-def test_a_query_with_nothing_in_it_is_refused(query: str) -> None:
-    with pytest.raises(errors.OpenZimMcpValidationError, match="nothing in it"):
-        queries.text_of(query)
+def test_empty_query_is_refused(query: str) -> None:
+    with pytest.raises(errors.OpenZimMcpValidationError, match="query is empty"):
+        require_text(query)

@@ -12,7 +12,7 @@ from openzim_mcp.worker.search.ranking import Page
 BOX = '<table class="infobox"><tr><th>{}</th><td>fish</td></tr></table>'
 
 
-def wanted(query: str) -> Wanted:
+def read_query(query: str) -> Wanted:
     language = language_of("eng", query)
     return Wanted(query, language, queries.weigh(language.content_words(query), lambda _: 5, 1000), {})
 
@@ -21,7 +21,7 @@ def page(path: str, body: str, prior: float = 0.5) -> Page:
     return Page(path, path, reader.parse(f"<h1>{path}</h1>{body}".encode(), path), prior)
 
 
-def test_a_document_is_split_into_paragraphs_of_one_section() -> None:
+def test_passages_do_not_cross_sections() -> None:
     long = "word " * 90
     document = page(
         "X", f"<p>{long}</p><p>{long}</p><h2>S</h2><p>Short.</p><p>Shorter.</p><ul><li>a</li></ul>"
@@ -35,7 +35,7 @@ def test_a_document_is_split_into_paragraphs_of_one_section() -> None:
     assert document.passages[2].text == "Short.\nShorter.\n- a"
 
 
-def test_a_long_list_is_split_between_its_lines() -> None:
+def test_long_list_is_split_between_lines() -> None:
     items = "".join(f"<li>item number {n} of a list that goes on and on</li>" for n in range(200))
     document = page("X", f"<ul>{items}</ul>").document
 
@@ -48,8 +48,10 @@ TOWN = (
 )
 
 
-def test_the_passage_with_the_most_of_the_query_comes_first() -> None:
-    best = ranking.rank([page("Ravenport", TOWN), page("Alderwick", "<p>A hill.</p>")], wanted("who founded Ravenport"))
+def test_passage_with_most_query_words_comes_first() -> None:
+    best = ranking.rank(
+        [page("Ravenport", TOWN), page("Alderwick", "<p>A hill.</p>")], read_query("who founded Ravenport")
+    )
 
     assert best[0].passage.text == "It was founded in 1743 by a shipwright."
     assert best[0].page.path == "Ravenport"
@@ -68,28 +70,28 @@ def test_the_passage_with_the_most_of_the_query_comes_first() -> None:
         ("akin", "<p>an unfriendly place.</p>", "<p>a large place.</p>", "unfriendliness"),
     ],
 )
-def test_each_feature_tells_better_from_worse(feature: str, better: str, worse: str, query: str) -> None:
-    ranked = {found.page.path: found for found in ranking.rank([page("a", better), page("b", worse)], wanted(query))}
+def test_each_feature_raises_the_score(feature: str, better: str, worse: str, query: str) -> None:
+    ranked = {row.page.path: row for row in ranking.rank([page("a", better), page("b", worse)], read_query(query))}
 
     assert getattr(ranked["a"].features, feature) > getattr(ranked["b"].features, feature)
     assert ranked["a"].score > ranked["b"].score
 
 
-def test_an_article_is_worth_its_best_passage_and_some_of_the_next() -> None:
+def test_article_score_counts_several_passages() -> None:
     pages = [page("one", "<p>fish</p>"), page("many", "<p>fish</p><h2>a</h2><p>fish</p><h2>b</h2><p>fish</p>")]
 
-    articles = ranking.best_of_each(ranking.rank(pages, wanted("fish")))
+    articles = ranking.best_of_each(ranking.rank(pages, read_query("fish")))
 
     assert [best.page.path for best, _ in articles] == ["many", "one"]
 
 
-def test_every_article_has_a_passage_whatever_the_others_have() -> None:
+def test_every_article_keeps_a_passage() -> None:
     crowd = "".join(f"<h2>{n}</h2><p>red fish {n}</p>" for n in range(300))
 
-    ranked = ranking.rank([page("crowd", crowd), page("lonely", "<p>a fish</p>")], wanted("red fish"))
+    ranked = ranking.rank([page("crowd", crowd), page("lonely", "<p>a fish</p>")], read_query("red fish"))
 
-    assert {found.page.path for found in ranked} == {"crowd", "lonely"}
+    assert {row.page.path for row in ranked} == {"crowd", "lonely"}
 
 
-def test_a_page_without_text_has_no_passage() -> None:
-    assert ranking.rank([page("x", "")], wanted("fish")) == []
+def test_page_without_text_has_no_passage() -> None:
+    assert ranking.rank([page("x", "")], read_query("fish")) == []

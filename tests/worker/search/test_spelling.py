@@ -26,11 +26,11 @@ from openzim_mcp.worker.zim import Archive
         ("1743x", None),
     ],
 )
-def test_a_word_is_put_right_by_words_of_the_archive(isles: Archive, wrong: str, right: str | None) -> None:
+def test_word_is_corrected_by_archive_words(isles: Archive, wrong: str, right: str | None) -> None:
     assert spelling.correct(isles, wrong) == right
 
 
-def test_a_typo_in_another_script_is_put_right(zims: Path) -> None:
+def test_cyrillic_word_is_corrected(zims: Path) -> None:
     archive = Archive("nonlatin", [str(zims / "built/nonlatin_pub.zim")])
 
     assert spelling.correct(archive, "устанвка") == "установка"

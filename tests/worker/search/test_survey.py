@@ -1,21 +1,25 @@
 from __future__ import annotations
 
-from openzim_mcp.worker.search import survey
+from openzim_mcp.calls.search import EstimateAnswer, ScoreTitles
+from openzim_mcp.worker.search.survey import estimate_answer, score_titles
 from openzim_mcp.worker.zim import Archive
 
 
-def test_evidence_tells_how_well_a_title_is_known(isles: Archive) -> None:
-    names = ["Ravenport", "the port", "zurich", "Ravenprot", "Nowhere"]
+def test_titles_are_scored_by_match(isles: Archive) -> None:
+    titles = ["Ravenport", "the port", "zurich", "Ravenprot", "Nowhere"]
 
-    assert survey.evidence(isles, names, []) == [1.0, 1.0, 0.9, 0.0, 0.0]
-    assert survey.evidence(isles, names, names) == [1.0, 1.0, 0.9, 0.6, 0.0]
-    assert survey.evidence_without_index(isles, names, names) == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert score_titles(isles, ScoreTitles(titles, fuzzy=[])) == [1.0, 1.0, 0.9, 0.0, 0.0]
+    assert score_titles(isles, ScoreTitles(titles, fuzzy=titles)) == [1.0, 1.0, 0.9, 0.6, 0.0]
+    assert score_titles(isles, ScoreTitles(titles, fuzzy=titles, use_index=False)) == [1.0, 1.0, 0.0, 0.0, 0.0]
 
 
-def test_an_archive_promises_as_much_of_a_query_as_it_knows(isles: Archive) -> None:
-    whole, half, none = (
-        survey.promise(isles, query) for query in ("who founded Ravenport?", "Ravenport quetzalcoatl", "quetzalcoatl")
+def test_estimate_grows_with_the_known_words(isles: Archive) -> None:
+    full, half, none = (
+        estimate_answer(isles, EstimateAnswer(query))
+        for query in ("who founded Ravenport?", "Ravenport quetzalcoatl", "quetzalcoatl")
     )
 
-    assert whole["promise"] > half["promise"] > none["promise"] == 0
-    assert half["known"] == ["ravenport"]
+    assert full.score is not None
+    assert half.score is not None
+    assert full.score > half.score > 0 == none.score
+    assert half.words == ["ravenport"]

@@ -1,373 +1,409 @@
-"""What each request in plain words does, by the parts that do it, said in a text that fits the budget."""
+"""What `zim_query` does for each intent: one handler per row of the table of intents."""
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from openzim_mcp import errors, tokens
-from openzim_mcp.app import health, search
-from openzim_mcp.app.app import Picture
-from openzim_mcp.app.query import intents
-from openzim_mcp.app.query.reply import BUDGET, Question, Reply
-from openzim_mcp.app.reading import read
-from openzim_mcp.text import normalize, safe_line
-from openzim_mcp.uris import entry_uri
-from openzim_mcp.worker.archive import browse, metadata
-from openzim_mcp.worker.reading import article, links
-from openzim_mcp.worker.reading import section as sections
-from openzim_mcp.worker.search import answer as answers
-from openzim_mcp.worker.search import survey, titles
+import msgspec
+
+from openzim_mcp import errors, tokens, uris
+from openzim_mcp.app import reading
+from openzim_mcp.app.archives import list_entries
+from openzim_mcp.app.health import report_server
+from openzim_mcp.app.query import excerpts, intents
+from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
+from openzim_mcp.app.search import merge_hits
+from openzim_mcp.calls.archive import Metadata, ReadMetadata
+from openzim_mcp.calls.reading import (
+    EntryResult,
+    FindLeadImage,
+    FindRelated,
+    PickRandomPath,
+    ReadBinary,
+    ReadLinks,
+    ReadSection,
+    ReadStructure,
+    ReadSummary,
+)
+from openzim_mcp.calls.search import EstimateAnswer, FindPassages, FindTitles, SearchText, SuggestTitles
+from openzim_mcp.text import continuation_line, normalize, safe_line
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from openzim_mcp.app.app import Payload
+    from openzim_mcp.app.query.excerpts import Briefing, Excerpt
+    from openzim_mcp.calls import Call
+    from openzim_mcp.calls.reading import BinaryEntry
+    from openzim_mcp.calls.search import Passage, Passages, Suggestions, TitleHits
     from openzim_mcp.zimfile import ArchiveFile
 
-_BRIEFING_BUDGET = 1200
-_OUTLINE = 100
-_SNIPPET = 160
-_NARROWER = 0.95
-_BREADTH = 1.0
+_BRIEFING_TOKENS = 1200
+_BRIEFING_SCORE_GAP = 1.0
 """How far below the best a passage of a briefing may score: it brings several sources."""
-_PROMISE = 0.5
-"""An archive is read if it promises this share of what the best does."""
-_BATCH = 10
-_NEAREST = 5
+_BRIEFING_SHRINKAGE = 0.95
+_OUTLINE_ROWS = 100
+_SNIPPET_CHARS = 160
+_MIN_ESTIMATE_SHARE = 0.5
+"""An archive is read if its estimate is at least this share of the best one's."""
+_MAX_BATCH = 10
+_MAX_NAMES = 5
 _DESCRIBED = ("title", "description", "language", "creator", "publisher", "date", "flavour")
 
 Slots = dict[str, str]
 
 
-async def _found(question: Question, query: str) -> tuple[list[Payload], list[str]]:
+async def _find_passages(context: QueryContext, query: str) -> tuple[list[Passages], list[str]]:
     """Return what the archives have for a question, and the names of those that could not be asked."""
-    asked, known = await _promising(question, query)
-    way = {"without_index": answers.ask_without_index, "seconds": question.backend.scan_seconds}
-    found = await asked.each(answers.ask, query=query, known=known, **way)
-    return list(found.values()), [archive.shown for archive in asked.archives if archive.name not in found]
+    archives, known_words = await _promising_archives(context, query)
+    call = FindPassages(query, scan_seconds=context.app.scan_seconds, known_words=known_words)
+    outcomes = await replace(context, archives=archives).call_each(call)
+    return list(outcomes.results.values()), [f"{name}.zim" for name in outcomes.errors]
 
 
-async def _promising(question: Question, query: str) -> tuple[Question, list[str]]:
-    """Return the question to those archives that may answer it, and its words that one of them has as they are."""
-    if len(question.archives) == 1:
-        return question, []
-    surveyed = await question.each(survey.promise, query=query)
-    told = {name: row["promise"] for name, row in surveyed.items() if row["promise"] is not None}
-    least = _PROMISE * max(told.values(), default=0.0)
-    archives = [archive for archive in question.archives if told.get(archive.name, least) >= least]
-    known = sorted({word for row in surveyed.values() for word in row["known"]})
-    return replace(question, archives=archives), known
+async def _promising_archives(context: QueryContext, query: str) -> tuple[Sequence[ArchiveFile], list[str]]:
+    """Return the archives that may answer a question, and its words that one of them has as they are."""
+    if len(context.archives) == 1:
+        return context.archives, []
+    estimates = (await context.call_each(EstimateAnswer(query))).results
+    scores = {name: estimate.score for name, estimate in estimates.items() if estimate.score is not None}
+    threshold = _MIN_ESTIMATE_SHARE * max(scores.values(), default=0.0)
+    archives = [archive for archive in context.archives if scores.get(archive.name, threshold) >= threshold]
+    return archives, sorted({word for estimate in estimates.values() for word in estimate.words})
 
 
-async def answer(question: Question, slots: Slots) -> Reply:
+async def answer_question(context: QueryContext, slots: Slots) -> Reply:
     """Answer a question with the passages that hold the answer."""
-    found, failed = await _found(question, slots["query"])
-    budget, cost = question.budget(BUDGET)
-    room = budget - cost(_corrections(found) + _not_searched(failed))
-    pieces = answers.choose(found, room, cost)
-    if not pieces:
-        return await _nothing(question, slots["query"])
-    shown = {piece.row["archive"] for piece in pieces}
-    note = _corrections([answer for answer in found if answer["archive"] in shown]) + _not_searched(failed)
-    return Reply(answers.markdown(pieces) + note)
+    answers, failed = await _find_passages(context, slots["query"])
+    budget, cost = context.budget()
+    room = budget - cost(_corrections(answers) + _not_searched(failed))
+    selected = excerpts.select_excerpts(answers, room, cost)
+    if not selected:
+        return await _nothing_found(context, slots["query"])
+    archives = {excerpt.passage.archive for excerpt in selected}
+    note = _corrections(answer for answer in answers if answer.archive in archives) + _not_searched(failed)
+    return _excerpts_reply(selected, note)
 
 
-def _corrections(found: Sequence[Payload]) -> str:
-    """Say in a line which words were put right."""
-    corrected = {wrong: right for answer in found for wrong, right in answer["corrected"].items()}
-    said = ", ".join(f"{wrong} → {right}" for wrong, right in corrected.items())
-    return f"\n\n(Read as: {safe_line(said, 200)})" if said else ""
+def _excerpts_reply(selected: Sequence[Excerpt], note: str = "") -> Reply:
+    return Reply(excerpts.to_markdown(selected) + note, sources=tuple(excerpts.source_lines(selected)))
+
+
+def _corrections(answers: Iterable[Passages]) -> str:
+    """Say in a line which words were corrected."""
+    corrected = {wrong: right for answer in answers for wrong, right in answer.corrected.items()}
+    text = ", ".join(f"{wrong} → {right}" for wrong, right in corrected.items())
+    return f"\n\n(Read as: {safe_line(text, 200)})" if text else ""
 
 
 def _not_searched(failed: Sequence[str]) -> str:
     """Say in a line which archives could not be asked."""
-    return f"\n\n(Not searched: {', '.join(failed[:_NEAREST])})" if failed else ""
+    return f"\n\n(Not searched: {', '.join(failed[:_MAX_NAMES])})" if failed else ""
 
 
-async def _nothing(question: Question, query: str) -> Reply:
-    """Say what was tried, and offer the nearest titles."""
-    names = ", ".join(archive.shown for archive in question.archives[:_NEAREST]) or "no archive"
-    hint = await nearest(question, query) or "Try other words."
+async def _nothing_found(context: QueryContext, query: str) -> Reply:
+    """Say what was tried, and offer the closest titles."""
+    names = ", ".join(archive.file_name for archive in context.archives[:_MAX_NAMES]) or "no archive"
+    hint = await closest_titles(context, query) or "Try other words."
     tried = "Tried: the texts with all and with fewer of the words, titles, other spellings."
-    return question.said(f"Nothing was found for {safe_line(query, 200)!r} in {names}. {tried} {hint}")
+    reply = context.text_reply(f"Nothing was found for {safe_line(query, 200)!r} in {names}. {tried} {hint}")
+    return replace(reply, is_empty=True)
 
 
-async def nearest(question: Question, text: str) -> str:
-    """Name the titles that come next to a text, if there are any."""
-    request = {"query": text, "mode": "title", "limit": _NEAREST}
-    found = await question.each(titles.find, request=request, offset=0, cursor=None)
-    rows = search.merge(list(found.values()), "title")[:_NEAREST]
-    return f"The nearest titles: {', '.join(dict.fromkeys(row['title'] for row in rows))}." if rows else ""
+async def closest_titles(context: QueryContext, text: str) -> str:
+    """Name the titles that come closest to a text, if there are any."""
+    outcomes = await context.call_each(FindTitles(text, 0, _MAX_NAMES))
+    hits = merge_hits(outcomes.results)[:_MAX_NAMES]
+    return f"The closest titles: {', '.join(dict.fromkeys(hit.title for hit in hits))}." if hits else ""
 
 
-async def briefing(question: Question, query: str) -> Payload:
+async def write_briefing(context: QueryContext, query: str) -> Briefing:
     """Answer from several sources, with numbered citations."""
-    found, _ = await _found(question, query)
-    asked = [answer["archive"] for answer in found]
-    budget, cost = question.budget(_BRIEFING_BUDGET)
+    answers, _ = await _find_passages(context, query)
+    archives = [answer.archive for answer in answers]
+    budget, cost = context.budget(_BRIEFING_TOKENS)
     room = budget
     while True:
-        said = answers.briefing(query, answers.choose(found, room, cost, _BREADTH), asked)
-        size = cost(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
-        if size <= budget or not said["passages"]:
-            return said
-        room *= _NARROWER * budget / size
+        selected = excerpts.select_excerpts(answers, room, cost, _BRIEFING_SCORE_GAP)
+        briefing = excerpts.to_briefing(query, selected, archives)
+        size = cost(msgspec.json.encode(briefing).decode())
+        if size <= budget or not briefing.passages:
+            return briefing
+        room *= _BRIEFING_SHRINKAGE * budget / size
 
 
-async def _compared(question: Question, slots: Slots) -> Reply:
+async def _compare(context: QueryContext, slots: Slots) -> Reply:
     """Give the passage that has all that is compared, if there is one, and passages of each."""
     sides = intents.sides(slots["titles"])
-    budget, cost = question.budget(BUDGET)
-    pieces: list[answers.Piece] = []
+    budget, cost = context.budget()
+    selected: list[Excerpt] = []
     missing = []
-    for wanted in (" ".join(sides), *sides):
-        found, _ = await _found(question, wanted)
-        names = [wanted] if wanted in sides else sides
-        chosen = answers.choose(_with(found, names, pieces), budget / (len(sides) + 1), cost)
-        pieces += chosen if wanted in sides else chosen[:1]
-        missing += [f"Nothing was found for {safe_line(wanted, 100)!r}."] if wanted in sides and not found else []
-    if not pieces:
-        return await _nothing(question, " ".join(sides))
-    return Reply("\n\n".join([answers.markdown(pieces), *missing]))
+    for query in (" ".join(sides), *sides):
+        answers, _ = await _find_passages(context, query)
+        is_side = query in sides
+        matching = _passages_about(answers, [query] if is_side else sides, selected)
+        best = excerpts.select_excerpts(matching, budget / (len(sides) + 1), cost)
+        selected += best if is_side else best[:1]
+        missing += [f"Nothing was found for {safe_line(query, 100)!r}."] if is_side and not answers else []
+    if not selected:
+        return await _nothing_found(context, " ".join(sides))
+    return _excerpts_reply(selected, "".join(f"\n\n{sentence}" for sentence in missing))
 
 
-def _with(found: Sequence[Payload], names: Sequence[str], given: Sequence[answers.Piece]) -> list[Payload]:
-    """Return answers with those passages only that name something, and that were not given yet."""
-    seen = {piece.row["text"] for piece in given}
+def _passages_about(answers: Sequence[Passages], names: Sequence[str], selected: Sequence[Excerpt]) -> list[Passages]:
+    """Return answers with only those passages that have all names, and that were not selected yet."""
+    seen = {excerpt.passage.text for excerpt in selected}
 
-    def fits(row: Payload) -> bool:
-        text = normalize(f"{row['title']} {row['text']}")
-        return row["text"] not in seen and all(normalize(name) in text for name in names)
+    def fits(passage: Passage) -> bool:
+        text = normalize(f"{passage.title} {passage.text}")
+        return passage.text not in seen and all(normalize(name) in text for name in names)
 
-    return [answer | {"passages": [row for row in answer["passages"] if fits(row)]} for answer in found]
+    return [
+        msgspec.structs.replace(answer, passages=[passage for passage in answer.passages if fits(passage)])
+        for answer in answers
+    ]
 
 
-async def _archives(question: Question, _: Slots) -> Reply:
-    listing = await question.backend.scan()
+async def _list_archives(context: QueryContext, _: Slots) -> Reply:
+    archives = (await context.app.scan()).archives
     rows = [
-        f"- {archive.shown}{f' (unusable: {archive.problem})' if archive.problem else ''}"
-        for archive in listing.archives[question.given.offset :]
+        f"- {archive.file_name}{f' (unusable: {archive.problem})' if archive.problem else ''}"
+        for archive in archives[context.request.offset :]
     ]
-    count = len(listing.archives)
-    return question.listed("1 archive:" if count == 1 else f"{count} archives:", rows)
+    return context.list_reply("1 archive:" if len(archives) == 1 else f"{len(archives)} archives:", rows)
 
 
-async def _health(question: Question, _: Slots) -> Reply:
-    report = (await health.server_report(question.backend))["health"]
-    notes = [*report.get("warnings", []), *report.get("recommendations", [])]
-    return question.said("\n".join([f"The server is {report['status']}.", *(f"- {note}" for note in notes)]))
+async def _show_health(context: QueryContext, _: Slots) -> Reply:
+    health = (await report_server(context.app)).health
+    notes = [*health.warnings, *health.recommendations]
+    return context.text_reply("\n".join([f"The server is {health.status}.", *(f"- {note}" for note in notes)]))
 
 
-async def _metadata(question: Question, slots: Slots) -> Reply:
+async def _show_metadata(context: QueryContext, slots: Slots) -> Reply:
     if "archive" in slots:
-        question = replace(question, archives=[await question.archive(slots["archive"])])
-    told = await question.each(metadata.describe)
-    if len(told) != 1:
-        rows = [f"- {row['archive']}: {_in_short(row)}" for row in told.values()]
-        return question.listed(f"{len(rows)} archives:", rows)
-    (row,) = told.values()
-    named = row["metadata"] | row.get("counts", {})
-    rows = [f"- {name}: {named[name]}" for name in (*_DESCRIBED, *row.get("counts", ())) if named.get(name)]
-    return question.said("\n".join([f"{row['archive']}:", *rows]))
+        context = replace(context, archives=[await context.archive(slots["archive"])])
+    described = (await context.call_each(ReadMetadata())).results.values()
+    if len(described) != 1:
+        rows = [f"- {metadata.archive}: {_in_short(metadata)}" for metadata in described]
+        return context.list_reply(f"{len(rows)} archives:", rows)
+    (metadata,) = described
+    values = metadata.metadata | {name: str(count) for name, count in metadata.counts.items() if count}
+    rows = [f"- {name}: {values[name]}" for name in (*_DESCRIBED, *metadata.counts) if values.get(name)]
+    return context.text_reply("\n".join([f"{metadata.archive}:", *rows]))
 
 
-def _in_short(told: Payload) -> str:
-    known = told["metadata"]
-    parts = (known.get("title"), known.get("language"), known.get("date"))
-    return ", ".join([*map(str, filter(None, parts)), f"{told['counts']['articles']} articles"])
+def _in_short(metadata: Metadata) -> str:
+    values = (metadata.metadata.get(name) for name in ("title", "language", "date"))
+    return ", ".join([*filter(None, values), f"{metadata.counts['articles']} articles"])
 
 
-async def _main_page(question: Question, slots: Slots) -> Reply:
-    archive = await question.archive(slots.get("archive"))
-    path = await question.backend.engine.call(article.main_path, archive)
-    if path is None:
-        raise errors.EntryNotFound(f"{archive.name!r} has no main page.", hint="Browse namespace C to see what it has.")
-    return await _article_in(question, archive, path)
+async def _show_main_page(context: QueryContext, slots: Slots) -> Reply:
+    archive = await context.archive(slots.get("archive"))
+    return await _read_article_in(context, archive, await reading.main_path(context.app, archive))
 
 
-async def _random(question: Question, _: Slots) -> Reply:
-    archive = random.choice(question.archives) if question.archives else await question.archive()  # noqa: S311
-    return await _summary_in(question, archive, await question.backend.engine.call(article.random_path, archive))
+async def _show_random_article(context: QueryContext, _: Slots) -> Reply:
+    archive = random.choice(context.archives) if context.archives else await context.archive()  # noqa: S311
+    path = await context.app.workers.call(archive, PickRandomPath())
+    return await _read_summary_in(context, archive, path)
 
 
-async def _picture(question: Question, slots: Slots) -> Picture | Reply:
-    archive = await question.holder(slots["path"])
-    found = await read(question.backend, archive, slots["path"], links.picture)
-    if found["picture"] is None:
-        return question.said("The article has no picture in this archive.", _source(archive, found))
-    payload = await read(question.backend, archive, found["picture"], article.binary)
-    if payload["mime_type"].startswith("image/"):
-        return Picture(payload)
-    address = entry_uri(archive.name, payload["path"])
-    return Reply(f"{payload['path']}: {payload['mime_type']}, {payload['size']} bytes. Its resource is {address}")
+async def _show_image(context: QueryContext, slots: Slots) -> BinaryEntry | Reply:
+    archive = await context.archive_with_title(slots["path"])
+    image = await reading.read_or_closest(context.app, archive, FindLeadImage(slots["path"]))
+    if image.image_path is None:
+        return context.text_reply("The article has no picture in this archive.", _source(archive, image))
+    entry = await reading.read_or_closest(context.app, archive, ReadBinary(image.image_path))
+    if entry.mime_type.startswith("image/"):
+        return entry
+    uri = uris.entry_uri(archive.name, entry.path)
+    return Reply(f"{entry.path}: {entry.mime_type}, {entry.size} bytes. Its resource is {uri}")
 
 
-async def _browse(question: Question, slots: Slots) -> Reply:
-    limit = min(500, max(1, int(slots.get("number", question.limit))))
-    page = {"namespace": slots["namespace"], "limit": limit, "offset": question.given.offset}
-    found = await question.backend.run(browse.page, await question.archive(), **page)
-    rows = [f"- {row['title']} ({row['path']})" for row in found["entries"]]
-    return question.listed(f"{found['total']} entries in namespace {found['namespace']}:", rows, is_all=found["done"])
+async def _browse(context: QueryContext, slots: Slots) -> Reply:
+    limit = min(500, max(1, int(slots.get("number", context.limit))))
+    archive = await context.archive()
+    page = await list_entries(context.app, archive, slots["namespace"], context.request.offset, limit)
+    rows = [f"- {row.title} ({row.path})" for row in page.entries]
+    return context.list_reply(f"{page.total} entries in namespace {page.namespace}:", rows, is_complete=page.done)
 
 
-async def _search(question: Question, slots: Slots) -> Reply:
+async def _search(context: QueryContext, slots: Slots) -> Reply:
     if "archive" in slots:
-        question = replace(question, archives=[await question.archive(slots["archive"])])
-    query, start = slots["query"], question.given.offset
-    request = {"query": query, "mode": "fulltext", "limit": start + question.limit}
-    snippet = _SNIPPET if question.given.compact else None
-    found = await search.everywhere(question.backend, question.archives, request, snippet)
-    rows = search.merge(found, "fulltext")[start : start + question.limit]
-    if not rows and not start:
-        return await _nothing(question, query)
-    total = sum(answer.get("total", 0) for answer in found)
-    shown = [
-        f"{number}. **{row['title']}**{' › ' + row['section'] if row.get('section') else ''} "
-        f"({row['path'] if len(found) == 1 else row['archive'] + ': ' + row['path']})\n   {row['snippet']}"
-        for number, row in enumerate(rows, start + 1)
-    ]
-    foot = _not_searched([answer["archive"] for answer in found if "error" in answer]).strip()
-    where = f" in {found[0]['archive']}" if len(found) == 1 else ""
-    head = f"{total} results for {safe_line(query, 200)!r}{where}:\n"
-    return question.listed(head, shown, foot=foot, is_all=total <= start + len(rows))
-
-
-async def _titled(question: Question, slots: Slots) -> Reply:
-    return await _names(question, titles.find, slots["title"], "title")
-
-
-async def _suggestions(question: Question, slots: Slots) -> Reply:
-    return await _names(question, titles.suggest, slots["prefix"], "suggest")
-
-
-async def _names(question: Question, function: Callable[..., Any], query: str, mode: str) -> Reply:
-    """List titles that are, or begin with, some words."""
-    start, stop = question.given.offset, question.given.offset + question.limit
-    request = {"query": query, "mode": mode, "limit": stop}
-    found = list((await question.each(function, request=request, offset=0, cursor=None)).values())
-    rows = [
-        f"- {row['title']}{' (' + row['match'] + ')' if 'match' in row else ''} — {row['archive']}: {row['path']}"
-        for row in search.merge(found, mode)
-    ]
-    is_all = len(rows) <= stop and all(answer["done"] for answer in found)
-    return question.listed("", rows[start:stop], is_all=is_all) if rows else await _nothing(question, query)
-
-
-async def _section(question: Question, slots: Slots) -> Reply:
-    archive = await question.holder(slots["title"])
-    start = question.given.content_offset
-    page = {"name": slots.get("section") or slots["heading"], "offset": start, "length": question.length}
-    found = await read(
-        question.backend, archive, slots["title"], sections.section, **page, compact=question.given.compact
+        context = replace(context, archives=[await context.archive(slots["archive"])])
+    query, start = slots["query"], context.request.offset
+    content = context.app.settings.content
+    call = SearchText(
+        query,
+        0,
+        start + context.limit,
+        snippet_chars=_SNIPPET_CHARS if context.request.compact else content.snippet_length,
+        scan_seconds=context.app.scan_seconds,
     )
-    foot = _source(archive, found, found["section"]["title"])
-    total = found["characters"]
-    text = found["content"]
-    if question.tokens:
-        text = tokens.truncate(text, question.room(f"{article.going_on(total, total)}\n\n{foot}"))
+    outcomes = await context.app.workers.call_each(context.archives, call)
+    hits = merge_hits(outcomes.results)[start : start + context.limit]
+    if not hits and not start:
+        return await _nothing_found(context, query)
+    total = sum(found.total for found in outcomes.results.values())
+    is_one = len(context.archives) == 1
+    rows = [
+        f"{number}. **{hit.title}**{' › ' + hit.section if hit.section else ''} "
+        f"({hit.path if is_one else hit.archive + ': ' + hit.path})\n   {hit.snippet}"
+        for number, hit in enumerate(hits, start + 1)
+    ]
+    where = f" in {context.archives[0].file_name}" if is_one else ""
+    head = f"{total} results for {safe_line(query, 200)!r}{where}:\n"
+    foot = _not_searched([f"{name}.zim" for name in outcomes.errors]).strip()
+    return context.list_reply(head, rows, foot=foot, is_complete=total <= start + len(hits))
+
+
+async def _find_titles(context: QueryContext, slots: Slots) -> Reply:
+    stop = context.request.offset + context.limit
+    return await _list_titles(context, FindTitles(slots["title"], 0, stop), slots["title"])
+
+
+async def _suggest_titles(context: QueryContext, slots: Slots) -> Reply:
+    stop = context.request.offset + context.limit
+    return await _list_titles(context, SuggestTitles(slots["prefix"], 0, stop), slots["prefix"])
+
+
+async def _list_titles(context: QueryContext, call: Call[TitleHits | Suggestions], query: str) -> Reply:
+    """List titles that are, or start with, some words."""
+    start, stop = context.request.offset, context.request.offset + context.limit
+    found = (await context.call_each(call)).results
+    rows = [
+        f"- {hit.title}{f' ({hit.match})' if hit.match else ''} — {hit.archive}: {hit.path}"
+        for hit in merge_hits(found)
+    ]
+    if not rows:
+        return await _nothing_found(context, query)
+    is_complete = len(rows) <= stop and all(hits.total <= stop for hits in found.values())
+    return context.list_reply("", rows[start:stop], is_complete=is_complete)
+
+
+async def _read_section(context: QueryContext, slots: Slots) -> Reply:
+    archive = await context.archive_with_title(slots["title"])
+    request = context.request
+    start = request.content_offset
+    name = slots.get("section") or slots["heading"]
+    call = ReadSection(slots["title"], name, context.max_chars, offset=start, compact=request.compact)
+    section = await reading.read_or_closest(context.app, archive, call)
+    source = _source(archive, section, section.section.title)
+    text, total = section.content, section.characters
+    if request.max_tokens:
+        text = tokens.truncate(text, context.tokens_left(f"{continuation_line(total, total)}\n\n{source}"))
     stop = start + len(text)
     if stop >= total:
-        return Reply(f"{text}\n\n{foot}")
-    rest = question.given.model_copy(update={"content_offset": stop})
-    return Reply(f"{text}\n\n{article.going_on(stop, total)}\n\n{foot}", rest)
+        return Reply(f"{text}\n\n{source}", (source,))
+    continuation = request.model_copy(update={"content_offset": stop})
+    return Reply(f"{text}\n\n{continuation_line(stop, total)}\n\n{source}", (source,), continuation)
 
 
-async def _outline(question: Question, slots: Slots) -> Reply:
-    archive = await question.holder(slots["title"])
-    found = await read(question.backend, archive, slots["title"], article.structure)
-    rows = [f"{'  ' * max(0, row['level'] - 2)}- {row['title']}" for row in found["headings"]]
-    start, stop = question.given.offset, question.given.offset + (question.given.limit or _OUTLINE)
+async def _show_outline(context: QueryContext, slots: Slots) -> Reply:
+    archive = await context.archive_with_title(slots["title"])
+    structure = await reading.read_or_closest(context.app, archive, ReadStructure(slots["title"]))
+    rows = [f"{'  ' * max(0, heading.level - 2)}- {heading.title}" for heading in structure.headings]
+    start, stop = context.request.offset, context.request.offset + (context.request.limit or _OUTLINE_ROWS)
     head = "" if rows else "It has no headings."
-    return question.listed(head, rows[start:stop], foot=_source(archive, found), is_all=stop >= len(rows))
+    source = _source(archive, structure)
+    return context.list_reply(head, rows[start:stop], source=source, is_complete=stop >= len(rows))
 
 
-async def _summary(question: Question, slots: Slots) -> Reply:
-    return await _summary_in(question, await question.holder(slots["title"]), slots["title"])
+async def _read_summary(context: QueryContext, slots: Slots) -> Reply:
+    return await _read_summary_in(context, await context.archive_with_title(slots["title"]), slots["title"])
 
 
-async def _summary_in(question: Question, archive: ArchiveFile, path: str) -> Reply:
-    found = await read(question.backend, archive, path, article.summary)
-    meanings = [f"- {meaning}" for meaning in found.get("meanings") or []]
-    return question.said("\n".join([found["summary"], *meanings]), _source(archive, found))
+async def _read_summary_in(context: QueryContext, archive: ArchiveFile, path: str) -> Reply:
+    summary = await reading.read_or_closest(context.app, archive, ReadSummary(path))
+    meanings = [f"- {meaning}" for meaning in summary.meanings or []]
+    return context.text_reply("\n".join([summary.summary, *meanings]), _source(archive, summary))
 
 
-async def _related(question: Question, slots: Slots) -> Reply:
-    return await _linked(question, slots, links.related, "related", lambda row: f"- {row['title']} ({row['path']})")
+async def _list_related(context: QueryContext, slots: Slots) -> Reply:
+    archive = await context.archive_with_title(slots["title"])
+    start = context.request.offset
+    found = await reading.read_or_closest(context.app, archive, FindRelated(slots["title"], start, context.limit))
+    rows = [f"- {article.title} ({article.path})" for article in found.related]
+    return _links_reply(context, archive, found, rows, found.total)
 
 
-async def _links(question: Question, slots: Slots) -> Reply:
-    def shown(row: Payload) -> str:
-        return f"- {row['text']} → {row.get('path') or row.get('url')}"
+async def _list_links(context: QueryContext, slots: Slots) -> Reply:
+    archive = await context.archive_with_title(slots["title"])
+    start = context.request.offset
+    found = await reading.read_or_closest(context.app, archive, ReadLinks(slots["title"], start, context.limit))
+    rows = [f"- {link.text} → {link.path or link.url}" for link in found.links]
+    return _links_reply(context, archive, found, rows, found.total)
 
-    return await _linked(question, slots, links.outbound, "outbound_links", shown)
 
-
-async def _linked(
-    question: Question, slots: Slots, function: Callable[..., Any], name: str, shown: Callable[[Payload], str]
+def _links_reply(
+    context: QueryContext, archive: ArchiveFile, entry: EntryResult, rows: Sequence[str], total: int
 ) -> Reply:
-    archive = await question.holder(slots["title"])
-    page = {"limit": question.limit, "offset": question.given.offset, "cursor": None}
-    found = await read(question.backend, archive, slots["title"], function, **page)
-    rows = [shown(row) for row in found[name]]
     head = "" if rows else "There are none."
-    return question.listed(head, rows, foot=_source(archive, found), is_all=found["done"])
+    is_complete = context.request.offset + context.limit >= total
+    return context.list_reply(head, rows, source=_source(archive, entry), is_complete=is_complete)
 
 
-async def _batch(question: Question, slots: Slots) -> Reply:
-    wanted = intents.sides(slots["titles"])[:_BATCH]
-    share = int(question.budget(BUDGET * len(wanted))[0] / len(wanted))
-    one = replace(question, given=question.given.model_copy(update={"compact_budget": share}))
+async def _read_batch(context: QueryContext, slots: Slots) -> Reply:
+    titles = intents.sides(slots["titles"])[:_MAX_BATCH]
+    default = DEFAULT_TOKENS * len(titles)
+    share = int(context.budget(default)[0] / len(titles))
+    context_for_one = replace(context, request=context.request.model_copy(update={"compact_budget": share}))
     texts = []
-    for name in wanted:
+    for title in titles:
         try:
-            texts.append((await _summary(one, {"title": name})).text)
+            texts.append((await _read_summary(context_for_one, {"title": title})).text)
         except errors.OpenZimMcpError as error:
             texts.append(error.message)
-    return question.said("\n\n".join(texts), default=BUDGET * len(wanted))
+    return context.text_reply("\n\n".join(texts), default=default)
 
 
-async def _article(question: Question, slots: Slots) -> Reply:
-    return await _article_in(question, await question.holder(slots["title"]), slots["title"])
+async def _read_article(context: QueryContext, slots: Slots) -> Reply:
+    return await _read_article_in(context, await context.archive_with_title(slots["title"]), slots["title"])
 
 
-async def _article_in(question: Question, archive: ArchiveFile, path: str) -> Reply:
-    given = question.given
-    page = {"requested": path, "offset": given.content_offset, "length": question.length}
-    size = {"budget": given.compact_budget, "compact": given.compact}
-    found = await read(question.backend, archive, path, article.article, **page, **size)
-    stop = found["next_offset"]
-    return Reply(found["markdown"], None if stop is None else given.model_copy(update={"content_offset": stop}))
+async def _read_article_in(context: QueryContext, archive: ArchiveFile, path: str) -> Reply:
+    request = context.request
+    article = await reading.read_article(
+        context.app,
+        archive,
+        path,
+        offset=request.content_offset,
+        max_chars=context.max_chars,
+        max_tokens=request.max_tokens,
+        compact=request.compact,
+    )
+    stop = article.next_offset
+    continuation = None if stop is None else request.model_copy(update={"content_offset": stop})
+    return Reply(article.markdown, continuation=continuation)
 
 
-def _source(archive: ArchiveFile, found: Payload, section: str = "") -> str:
-    address = entry_uri(archive.name, found["path"])
-    return answers.source(found["title"], section, archive.shown, address)
+def _source(archive: ArchiveFile, entry: EntryResult, section: str = "") -> str:
+    uri = uris.entry_uri(archive.name, entry.path)
+    return excerpts.source_line(entry.title, section, archive.file_name, uri)
 
 
-HANDLERS: dict[str, Callable[[Question, Slots], Awaitable[Reply | Picture]]] = {
-    "archives": _archives,
-    "health": _health,
-    "metadata": _metadata,
-    "main_page": _main_page,
-    "random": _random,
-    "picture": _picture,
+HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply | BinaryEntry]]] = {
+    "archives": _list_archives,
+    "health": _show_health,
+    "metadata": _show_metadata,
+    "main_page": _show_main_page,
+    "random": _show_random_article,
+    "picture": _show_image,
     "walk": _browse,
     "browse": _browse,
     "search_all": _search,
     "search": _search,
-    "titled": _titled,
-    "suggestions": _suggestions,
-    "section": _section,
-    "part": _section,
-    "outline": _outline,
-    "summary": _summary,
-    "related": _related,
-    "links": _links,
-    "batch": _batch,
-    "compare": _compared,
-    "article": _article,
-    "question": answer,
+    "titled": _find_titles,
+    "suggestions": _suggest_titles,
+    "section": _read_section,
+    "part": _read_section,
+    "outline": _show_outline,
+    "summary": _read_summary,
+    "related": _list_related,
+    "links": _list_links,
+    "batch": _read_batch,
+    "compare": _compare,
+    "article": _read_article,
+    "question": answer_question,
 }

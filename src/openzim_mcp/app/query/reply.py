@@ -1,130 +1,163 @@
-"""One query being answered: what was asked, of which archives, and how what is said fits the budget."""
+"""One query being answered: the request, the archives that it asks, and a reply that fits the budget."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import ConfigDict, Field, model_validator
 
 from openzim_mcp import cursors, errors, tokens
-from openzim_mcp.app import search
-from openzim_mcp.app.reading import BUDGETS
+from openzim_mcp.app.arguments import BUDGETS, BudgetedRequest, check_start
+from openzim_mcp.app.query import excerpts
+from openzim_mcp.app.search import fingerprint
+from openzim_mcp.calls.search import ScoreTitles
 from openzim_mcp.text import safe_line
-from openzim_mcp.worker.search import answer as answers
-from openzim_mcp.worker.search import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from openzim_mcp.app.app import Backend
-    from openzim_mcp.app.query.ask import QueryArguments
+    from openzim_mcp.app.app import App
+    from openzim_mcp.calls import Call, Result
+    from openzim_mcp.pool.pool import Outcomes
     from openzim_mcp.zimfile import ArchiveFile
 
-BUDGET = 600
-_CHARACTERS = 2400
+TOOL = "zim_query"
+DEFAULT_TOKENS = 600
+MAX_ROWS = 100
+_ARTICLE_CHARS = 2400
 """What is read of an article at once."""
-_ROWS = 10
+_DEFAULT_ROWS = 10
+
+
+class QueryRequest(BudgetedRequest):
+    """What `zim_query` takes; a cursor knows its query, but models are told to always give one."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["query"]})
+
+    query: str = Field("", max_length=1000, description="A question or a request, in plain words.")
+    zim_file_path: str | None = Field(None, max_length=1000, description="Ask only this archive.")
+    compact_budget: int | str | None = Field(None, description="Tokens at most: a number, small, medium or large.")
+    synthesize: bool = Field(False, description="A briefing from several sources, with citations.")
+    limit: int | None = Field(None, ge=1, le=MAX_ROWS, description="Rows of a list (default 10).")
+    offset: int = Field(0, ge=0, le=2**32, description="Rows to skip.")
+    content_offset: int = Field(0, ge=0, description="Where to go on in an article.")
+    cursor: str | None = Field(None, description="From the end of a list: goes on with it.")
+    max_content_length: int | None = Field(None, ge=100, description="Characters of an article.")
+    compact: bool = Field(True, description="false: longer texts, whole tables.")
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> QueryRequest:
+        check_start(self.cursor, self.offset)
+        if not self.query and not self.cursor:
+            raise ValueError("query: required, but not given; ask a question or say what to do")
+        return self
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What is said, and the call whose answer goes on where this one ends."""
+    """An answer in Markdown, the lines in it that name sources, and the request that continues it.
+
+    It is empty if nothing was found.
+    """
 
     text: str
-    rest: QueryArguments | None = None
+    sources: tuple[str, ...] = ()
+    continuation: QueryRequest | None = None
+    is_empty: bool = False
 
 
 @dataclass(frozen=True)
-class Question:
-    """One query being answered: the call, the archives that it asks, all there are, and what the last one left."""
+class QueryContext:
+    """One query being answered: the request, the archives that it asks, all there are, and what continues the last."""
 
-    backend: Backend
-    given: QueryArguments
+    app: App
+    request: QueryRequest
     archives: Sequence[ArchiveFile]
-    every: Sequence[ArchiveFile]
-    rest: QueryArguments | None = None
+    library: Sequence[ArchiveFile]
+    continuation: QueryRequest | None = None
 
     @property
     def limit(self) -> int:
         """How many rows a list has."""
-        return self.given.limit or _ROWS
+        return self.request.limit or _DEFAULT_ROWS
 
     @property
-    def length(self) -> int:
+    def max_chars(self) -> int:
         """How many characters are read of an article."""
-        whole = self.backend.settings.content.max_content_length
-        return self.given.max_content_length or (_CHARACTERS if self.given.compact else whole)
+        whole = self.app.settings.content.max_content_length
+        return self.request.max_content_length or (_ARTICLE_CHARS if self.request.compact else whole)
 
-    @property
-    def tokens(self) -> float | None:
-        """How many tokens were asked for, if that was said."""
-        return float(self.given.compact_budget) if self.given.compact_budget else None
+    def budget(self, default: float = DEFAULT_TOKENS) -> tuple[float, excerpts.Cost]:
+        """Return how many tokens an answer may have, and how they are counted."""
+        if self.request.max_tokens:
+            return self.request.max_tokens, excerpts.by_estimate
+        return (default if self.request.compact else BUDGETS["large"]), excerpts.by_characters
 
-    def budget(self, default: float) -> tuple[float, answers.Cost]:
-        """Return how much an answer may have, and how it is counted."""
-        if self.tokens:
-            return self.tokens, answers.by_estimate
-        return (default if self.given.compact else BUDGETS["large"]), answers.by_characters
+    def tokens_left(self, foot: str, default: float = DEFAULT_TOKENS) -> float:
+        """Return how many tokens there are for what stands above a line."""
+        return self.budget(default)[0] - tokens.estimate(foot) * tokens.SAFETY_FACTOR
 
-    async def each(self, function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
-        """Run a function on every archive at once; those that fail are left out, unless it is the only one."""
-        found = await self.backend.each(self.archives, lambda archive: self.backend.ask(function, archive, **arguments))
-        if len(found) == 1 and isinstance(found[0], errors.OpenZimMcpError) and not _is_closed_index(found[0]):
-            raise found[0]
-        named = zip(self.archives, found, strict=True)
-        return {archive.name: answer for archive, answer in named if not isinstance(answer, errors.OpenZimMcpError)}
+    async def call_each(self, call: Call[Result]) -> Outcomes[Result]:
+        """Run a call on every archive of the query; if there is only one, its error is raised."""
+        outcomes = await self.app.workers.call_each(self.archives, call)
+        if len(self.archives) == 1:
+            for error in outcomes.errors.values():
+                if not _is_index_quarantined(error):
+                    raise error
+        return outcomes
 
     async def archive(self, name: str | None = None) -> ArchiveFile:
         """Return the one archive that is meant, or raise an error that lists them."""
         if name is None and len(self.archives) == 1:
             return self.archives[0]
-        return await self.backend.find(name)
+        return await self.app.find_archive(name)
 
-    async def evidence(self, names: list[str], requested: list[str]) -> dict[str, list[float]]:
+    async def score_titles(self, titles: list[str], fuzzy: list[str]) -> dict[str, list[float]]:
         """Return how well each archive knows each of some titles."""
-        way = {"without_index": survey.evidence_without_index}
-        return await self.each(survey.evidence, names=names, requested=requested, **way)
+        return (await self.call_each(ScoreTitles(titles, fuzzy))).results
 
-    async def holder(self, title: str) -> ArchiveFile:
+    async def archive_with_title(self, title: str) -> ArchiveFile:
         """Return the archive that knows a title best."""
         if len(self.archives) == 1:
             return self.archives[0]
-        known = await self.evidence([title], [title])
-        best = max(known, key=lambda name: known[name][0], default=None)
-        if best is None or not known[best][0]:
+        scores = await self.score_titles([title], [title])
+        best = max(scores, key=lambda name: scores[name][0], default=None)
+        if best is None or not scores[best][0]:
             raise errors.EntryNotFound(
                 f"No archive has an article {safe_line(title, 200)!r}.",
                 hint="Ask for it in other words, or search for it.",
             )
         return next(archive for archive in self.archives if archive.name == best)
 
-    def said(self, text: str, foot: str = "", default: float = BUDGET) -> Reply:
-        """Say a text, cut to the budget, above a line that stays whole."""
-        return Reply("\n\n".join(filter(None, (tokens.truncate(text, self.room(foot, default)), foot))))
+    def text_reply(self, text: str, source: str = "", default: float = DEFAULT_TOKENS) -> Reply:
+        """Reply with a text, cut to the budget, above the line of its source."""
+        text = tokens.truncate(text, self.tokens_left(source, default))
+        return Reply("\n\n".join(filter(None, (text, source))), sources=(source,) if source else ())
 
-    def room(self, foot: str, default: float = BUDGET) -> float:
-        """Return how many tokens there are for what stands above a line."""
-        return self.budget(default)[0] - tokens.estimate(foot) * tokens.SAFETY_FACTOR
-
-    def listed(self, head: str, rows: Sequence[str], *, foot: str = "", is_all: bool = True) -> Reply:
-        """Say as many rows as fit the budget, and how to get the others."""
+    def list_reply(
+        self, head: str, rows: Sequence[str], *, foot: str = "", source: str = "", is_complete: bool = True
+    ) -> Reply:
+        """Reply with as many rows as fit the budget, and say how to get the others."""
+        text = ""
         for count in range(len(rows), -1, -1):
-            rest = None if is_all and count == len(rows) else self._from(self.given.offset + count)
-            shown = filter(None, ("\n".join([head, *rows[:count]]).strip(), foot, self._going_on(rest)))
-            text = "\n\n".join(shown)
-            if not self.tokens or tokens.fits(text, self.tokens):
-                return Reply(text, rest)
-        return self.said(text)
+            continuation = None if is_complete and count == len(rows) else self._from_row(self.request.offset + count)
+            parts = ("\n".join([head, *rows[:count]]).strip(), foot, source, self._continuation_line(continuation))
+            text = "\n\n".join(filter(None, parts))
+            if not self.request.max_tokens or tokens.fits(text, self.request.max_tokens):
+                return Reply(text, (source,) if source else (), continuation)
+        return self.text_reply(text)
 
-    def _from(self, offset: int) -> QueryArguments:
-        return self.given.model_copy(update={"offset": offset})
+    def _from_row(self, offset: int) -> QueryRequest:
+        return self.request.model_copy(update={"offset": offset})
 
-    def _going_on(self, rest: QueryArguments | None) -> str:
-        if rest is None:
+    def _continuation_line(self, continuation: QueryRequest | None) -> str:
+        if continuation is None:
             return ""
-        request = rest.model_dump(exclude_defaults=True, exclude={"offset", "cursor"})
-        cursor = cursors.encode("zim_query", search.state(self.every), rest.offset, request)
-        return f"[offset={rest.offset} continues; cursor={cursor}]"
+        request = continuation.model_dump(exclude_defaults=True, exclude={"offset", "cursor"})
+        cursor = cursors.encode(TOOL, fingerprint(self.library), continuation.offset, request)
+        return f"[offset={continuation.offset} continues; cursor={cursor}]"
 
 
-def _is_closed_index(error: errors.OpenZimMcpError) -> bool:
+def _is_index_quarantined(error: errors.OpenZimMcpError) -> bool:
     return isinstance(error, errors.ArchiveQuarantined) and error.details.get("scope") == "index"

@@ -3,85 +3,27 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from openzim_mcp import cursors, errors
+from openzim_mcp import errors
+from openzim_mcp.calls.archive import EntryRows, PathCompletions
 from openzim_mcp.text import safe_line
+from openzim_mcp.worker.readers import is_page
 
 if TYPE_CHECKING:
-    from openzim_mcp.worker.zim import Archive, Entry
+    from openzim_mcp.calls.archive import CompletePath, ListEntries
+    from openzim_mcp.worker.zim import Archive
 
-TOOL = "zim_browse"
 # Articles live in A in archives older than 2021 and in C since; a caller need not know which it has.
 _SAME = {"A": "C", "C": "A"}
-_LOOK_AT = 1000
-_PAGES = ("text/html", "application/xhtml+xml")
+_MAX_READ_ENTRIES = 1000
 
 
-@dataclass(frozen=True)
-class Page:
-    """Some entries of a namespace, by position."""
-
-    archive: str
-    namespace: str
-    entries: list[Entry]
-    total: int
-    offset: int
-    limit: int
-    done: bool
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Some entries of a namespace in the order of their numbers, and where to go on."""
-
-    archive: str
-    namespace: str
-    entries: list[Entry]
-    total: int
-    next_cursor: str | None
-    done: bool
-
-
-@dataclass(frozen=True)
-class Beginnings:
-    """Paths that begin alike; `total` is None where there are more than were looked at."""
-
-    paths: list[str]
-    total: int | None
-
-
-def page(archive: Archive, namespace: str, offset: int, limit: int) -> Page:
-    """Return `limit` entries of a namespace from `offset` on."""
-    name, numbers = find_namespace(archive, namespace)
-    chosen = numbers[offset : offset + limit]
-    return Page(
-        archive=archive.shown,
-        namespace=name,
-        entries=[archive.entry_at(number) for number in chosen],
-        total=len(numbers),
-        offset=offset,
-        limit=limit,
-        done=offset + limit >= len(numbers),
-    )
-
-
-def walk(archive: Archive, namespace: str, cursor: str | None, limit: int) -> Walk:
-    """Return the next `limit` entries of a namespace; following the cursor visits each exactly once."""
-    name, numbers = find_namespace(archive, namespace)
-    start = cursors.position(TOOL, cursor, 0, archive.uuid, {"namespace": name})
-    stop = start + limit
-    done = stop >= len(numbers)
-    request = {"zim_file_path": archive.name, "namespace": name, "limit": limit}
-    return Walk(
-        archive=archive.shown,
-        namespace=name,
-        entries=[archive.entry_at(number) for number in numbers[start:stop]],
-        total=len(numbers),
-        next_cursor=None if done else cursors.encode(TOOL, archive.uuid, stop, request),
-        done=done,
-    )
+def list_entries(archive: Archive, call: ListEntries) -> EntryRows:
+    """Return some entries of a namespace or folder."""
+    name, ids = find_namespace(archive, call.namespace)
+    page = ids[call.offset : call.offset + call.limit]
+    return EntryRows(name, [archive.entry_by_id(number) for number in page], len(ids))
 
 
 def find_namespace(archive: Archive, wanted: str) -> tuple[str, range]:
@@ -114,23 +56,24 @@ def _folder(archive: Archive, namespace: str, folder: str) -> range:
 def _prefixed(archive: Archive, numbers: range, prefix: str) -> range:
     first = prefix.encode(errors="replace")
 
-    def key(number: int) -> Any:
-        return archive.path_at(number).encode()
+    def key(number: int) -> bytes:
+        return archive.path_by_id(number).encode()
 
     start = bisect.bisect_left(numbers, first, key=key)
     stop = bisect.bisect_left(numbers, first + b"\xff", key=key)  # no text holds this byte
     return numbers[start:stop]
 
 
-def beginning_with(archive: Archive, prefix: str, limit: int, *, pages_only: bool) -> Beginnings:
-    """Return paths that begin with a text, or with it as titles are usually written."""
-    ranges = {_beginning(archive, spelling) for spelling in _spellings(prefix)}
-    numbers = sorted({number for some in ranges for number in some[: _LOOK_AT if pages_only else limit]})
+def complete_path(archive: Archive, call: CompletePath) -> PathCompletions:
+    """Return paths that start with a text, or with it as titles are usually written."""
+    ranges = {_starting_with(archive, spelling) for spelling in _spellings(call.prefix)}
+    per_range = _MAX_READ_ENTRIES if call.pages_only else call.limit
+    ids = sorted({number for some in ranges for number in some[:per_range]})
     total = sum(map(len, ranges))
-    if not pages_only:
-        return Beginnings([archive.path_at(number) for number in numbers[:limit]], total)
-    found = [entry.path for number in numbers if (entry := archive.entry_at(number)).mime_type in _PAGES]
-    return Beginnings(found[:limit], len(found) if len(numbers) == total else None)
+    if not call.pages_only:
+        return PathCompletions([archive.path_by_id(number) for number in ids[: call.limit]], total)
+    pages = [entry.path for number in ids if is_page((entry := archive.entry_by_id(number)).mime_type)]
+    return PathCompletions(pages[: call.limit], len(pages) if len(ids) == total else None)
 
 
 def _spellings(prefix: str) -> list[str]:
@@ -138,7 +81,7 @@ def _spellings(prefix: str) -> list[str]:
     return [*plain, *(text[:1].upper() + text[1:] for text in plain)]
 
 
-def _beginning(archive: Archive, prefix: str) -> range:
+def _starting_with(archive: Archive, prefix: str) -> range:
     """Return the entries whose paths begin with a text, which may have a namespace that the archive has, or not."""
     letter, slash, rest = prefix.partition("/")
     if not archive.has_new_scheme:

@@ -1,68 +1,66 @@
-"""Trying out an archive: whether it opens, what it is, whether its indexes answer."""
+"""Checking an archive: whether it opens, what it is, whether its entries and indexes can be read."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.library.quarantine import asks_index
+from openzim_mcp.calls.archive import Description
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
+    from openzim_mcp.calls.archive import Describe, ProbeIndexes, SampleEntries
     from openzim_mcp.worker.zim import Archive
 
-_TRIES = 5
-_SAMPLE = 50
-_LARGEST = 4 << 20
+_PROBED_TITLES = 5
+_SAMPLED_ENTRIES = 50
+_MAX_SAMPLE_BYTES = 4 << 20
+_ICON_PIXELS = 48
+_MAX_ICON_BYTES = 8 << 10
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
-@dataclass(frozen=True)
-class Condition:
-    """What an archive that opens says of itself."""
-
-    has_checksum: bool
-    checksum: str | None
-    has_fulltext_index: bool
-    has_title_index: bool
-    uuid: str
-    is_multipart: bool
-    articles: int
-
-
-def try_opening(archive: Archive) -> Condition:
-    """Open an archive and read its first and last entries."""
-    for numbers in archive.namespaces.values():
-        archive.path_at(numbers[0])
-        archive.path_at(numbers[-1])
-    return Condition(
+def describe(archive: Archive, _call: Describe) -> Description:
+    """Read the first and last entries of each namespace, and describe the archive."""
+    for ids in archive.namespaces.values():
+        archive.path_by_id(ids[0])
+        archive.path_by_id(ids[-1])
+    icon = archive.illustration(_ICON_PIXELS, _MAX_ICON_BYTES)
+    return Description(
+        title=safe_line(archive.metadata_text("Title"), 200),
+        description=safe_line(archive.metadata_text("Description"), 300),
+        language=safe_line(archive.languages, 50),
+        date=safe_line(archive.metadata_text("Date"), 20),
+        icon=base64.b64encode(icon).decode() if icon.startswith(_PNG) else "",
+        uuid=archive.uuid,
+        articles=archive.counts["articles"],
+        main_path=archive.main_path,
         has_checksum=archive.has_checksum,
         checksum=archive.checksum if archive.has_checksum else None,
         has_fulltext_index=archive.has_fulltext_index,
         has_title_index=archive.has_title_index,
-        uuid=archive.uuid,
         is_multipart=archive.is_multipart,
-        articles=archive.counts["articles"],
     )
 
 
-def try_reading(archive: Archive) -> int:
-    """Read entries from all over the archive, and return how many; a damaged part fails here."""
-    numbers = archive.content
-    some = numbers[:: max(1, len(numbers) // _SAMPLE)][:_SAMPLE]
-    for number in some:
+def sample_entries(archive: Archive, _call: SampleEntries) -> int:
+    """Read entries from all over the archive, and return how many; a damaged one fails here."""
+    ids = archive.content
+    sample = ids[:: max(1, len(ids) // _SAMPLED_ENTRIES)][:_SAMPLED_ENTRIES]
+    for number in sample:
         with contextlib.suppress(errors.RedirectLoop):
-            item = archive.find(archive.path_at(number))
-            if item and item.size <= _LARGEST:
-                archive.read(item.path)
-    return len(some)
+            item = archive.find_entry(archive.path_by_id(number))
+            if item and item.size <= _MAX_SAMPLE_BYTES:
+                archive.read_content(item.path)
+    return len(sample)
 
 
-@asks_index
-def try_indexes(archive: Archive) -> bool:
+def probe_indexes(archive: Archive, _call: ProbeIndexes) -> bool:
     """Ask the indexes for words from titles all over the archive; a damaged index fails here."""
-    numbers = max(archive.namespaces.values(), key=len, default=range(0))
-    some = numbers[:: max(1, len(numbers) // _TRIES)][:_TRIES]
-    words = [word for number in some for word in archive.entry_at(number).title.split()[:1]]
-    archive.try_indexes(words or ["a"])
+    ids = max(archive.namespaces.values(), key=len, default=range(0))
+    sample = ids[:: max(1, len(ids) // _PROBED_TITLES)][:_PROBED_TITLES]
+    words = [word for number in sample for word in archive.entry_by_id(number).title.split()[:1]]
+    archive.probe_indexes(words or ["a"])
     return True

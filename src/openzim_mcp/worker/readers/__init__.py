@@ -47,4 +47,4 @@ def _reader(mime_type: str | None) -> Reader | None:
 def read_document(archive: Archive, item: Item) -> Document:
     """Return the document of an entry; only if its type has a reader are its bytes read."""
     reader = _reader(item.mime_type)
-    return reader(archive.read(item.path), item.path) if reader else placeholder(item.mime_type, item.size)
+    return reader(archive.read_content(item.path), item.path) if reader else placeholder(item.mime_type, item.size)

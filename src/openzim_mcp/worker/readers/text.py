@@ -79,15 +79,3 @@ def _indent_json(text: str) -> str:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False).replace("```", "'''")
     except (ValueError, RecursionError):
         return text.replace("```", "'''")
-
-
-# Former names, until their callers are changed.
-card = placeholder
-
-
-def is_text(mime_type: str) -> bool:  # noqa: D103
-    return "json" in mime_type or mime_type.startswith(("text/", "application/xml", "application/javascript"))
-
-
-def parse(raw: bytes, mime_type: str, _title: str) -> Document:  # noqa: D103
-    return read_json(raw) if "json" in mime_type else read_text(raw)

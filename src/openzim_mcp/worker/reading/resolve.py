@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from openzim_mcp import errors
-from openzim_mcp.library.quarantine import asks_index
+from openzim_mcp.calls.reading import ClosestTitle
 from openzim_mcp.text import safe_line, title_words
 from openzim_mcp.uris import is_zim_uri, parse_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from openzim_mcp.calls.reading import FindClosestTitle
     from openzim_mcp.worker.zim import Archive, Item
 
 _CANDIDATES = 5
@@ -23,18 +23,10 @@ _LOOK_AT = 20
 _NAMESPACES = ("A/", "C/", "I/", "-/")
 
 
-@dataclass(frozen=True)
-class Guess:
-    """The entry that was probably meant, if any, and the nearest ones."""
-
-    path: str | None
-    did_you_mean: list[str]
-
-
 def locate(archive: Archive, requested: str) -> Item | None:
     """Return the entry that a path, a title, a URL of the original site or a `zim://` URI means, by look-ups alone."""
     for spelling in _spellings(requested):
-        item = archive.find(spelling) or archive.titled(spelling)
+        item = archive.find_entry(spelling) or archive.find_by_title(spelling)
         if item is not None:
             return item
     return None
@@ -51,14 +43,18 @@ def require(archive: Archive, requested: str) -> Item:
     return item
 
 
-@asks_index
-def guess(archive: Archive, requested: str) -> Guess:
+def find_closest_title(archive: Archive, call: FindClosestTitle) -> ClosestTitle:
     """Return the entry whose title comes closest to what was asked for."""
-    wanted = _plain(_bare(requested).replace("_", " "))
-    found = {item.path: item for item in _similar(archive, wanted)}
-    ranked = sorted(found.values(), key=lambda item: -_likeness(wanted, _plain(item.title)))[:_CANDIDATES]
-    best = ranked[0] if ranked and _likeness(wanted, _plain(ranked[0].title)) >= _CLOSE else None
-    return Guess(best.path if best else None, [item.title for item in ranked])
+    return closest_title(archive, call.requested)
+
+
+def closest_title(archive: Archive, requested: str) -> ClosestTitle:
+    """Return the entry whose title comes closest to what was asked for."""
+    text = _plain(_bare(requested).replace("_", " "))
+    items = {item.path: item for item in _similar(archive, text)}
+    ranked = sorted(items.values(), key=lambda item: -_likeness(text, _plain(item.title)))[:_CANDIDATES]
+    best = ranked[0] if ranked and _likeness(text, _plain(ranked[0].title)) >= _CLOSE else None
+    return ClosestTitle(best.path if best else None, [item.title for item in ranked])
 
 
 def _spellings(requested: str) -> Iterator[str]:
@@ -101,7 +97,7 @@ def _similar(archive: Archive, wanted: str) -> Iterator[Item]:
     words = wanted.split()
     for start in (wanted, " ".join(words[:-1]), wanted[: max(3, len(wanted) // 2)], wanted[:3]):
         if start.strip():
-            yield from archive.suggest(start.strip(), _LOOK_AT)
-            yield from archive.suggest(start.strip().title(), _LOOK_AT)
+            yield from archive.suggest_items(start.strip(), _LOOK_AT)
+            yield from archive.suggest_items(start.strip().title(), _LOOK_AT)
     if words:
-        yield from archive.search(wanted, _LOOK_AT)
+        yield from archive.search_items(wanted, _LOOK_AT)

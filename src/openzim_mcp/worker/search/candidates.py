@@ -63,7 +63,7 @@ class _Searches:
         if words and words not in self._done and self._postings + rarest <= _POSTINGS:
             self._done.add(words)
             self._postings += rarest
-            self.add(terms, self._archive.containing(" ".join(term.word for term in terms), limit), limit)
+            self.add(terms, self._archive.search_paths(" ".join(term.word for term in terms), limit), limit)
 
     def add(self, terms: Sequence[Term], paths: Sequence[str], limit: int) -> None:
         """Note where each article stands in the results for some terms."""
@@ -77,7 +77,7 @@ class _Searches:
 def find(archive: Archive, wanted: Wanted) -> Candidates:
     """Return the articles that have all of the words or, if these are few, some of them."""
     known = wanted.known
-    strict = archive.containing(" ".join(term.word for term in known), _COUNTED) if known else []
+    strict = archive.search_paths(" ".join(term.word for term in known), _COUNTED) if known else []
     searches = _Searches(archive)
     searches.add(known, strict, _DEEP if len(known) == 1 else _SHALLOW)
     if len(strict) < _ENOUGH:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp import cursors, errors
-from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.library.quarantine import asks_index
+from openzim_mcp import errors
+from openzim_mcp.calls.search import SearchHit, SearchHits
 from openzim_mcp.text import is_unspaced_script
 from openzim_mcp.worker.reading import article, resolve
 from openzim_mcp.worker.search import candidates, filters, query, ranking, scan, snippets, titles
@@ -17,13 +16,13 @@ from openzim_mcp.worker.search import candidates, filters, query, ranking, scan,
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from openzim_mcp.calls.search import SearchText, TitleMatchKind
     from openzim_mcp.worker.search.filters import Filter
     from openzim_mcp.worker.search.query import Wanted
     from openzim_mcp.worker.zim import Archive, Item
 
-TOOL = "zim_search"
 NO_INDEX = "no_xapian_index"
-CLOSED_INDEX = "index_closed"
+INDEX_CLOSED = "index_closed"
 _READ = 20
 """How many candidates are read and ranked by their passages; the others follow as the index has them."""
 _READ_CHARACTERS = 1 << 20
@@ -33,17 +32,6 @@ _NOISE, _LISTING = 0.4, 0.6
 """What is left of the score of a page of a tag or a user, and of one that is little but links."""
 _LISTING_LINKS = 0.6
 _SCANNED_ON_A_MISS = 200
-
-
-@dataclass(frozen=True)
-class Result:
-    """An article that was found, and the passage of it that matches best."""
-
-    path: str
-    title: str
-    snippet: str
-    score: float
-    section: str | None = field(default=None, metadata=OMIT_NONE)
 
 
 class Hit(NamedTuple):
@@ -78,53 +66,26 @@ class Found:
         return len(self.hits) + len(self.rest)
 
 
-@asks_index
-def fulltext(
-    archive: Archive, request: dict[str, Any], offset: int, cursor: str | None, snippet: int, seconds: float
-) -> dict[str, Any]:
-    """Return a page of the articles that answer a query; `seconds` is how long a scan without an index may take."""
-    asked = Asked.of(archive, request, offset, cursor)
-    return _page(archive, request, asked, look(archive, asked.text, asked.accepts, seconds), snippet)
-
-
-def fulltext_without_index(
-    archive: Archive, request: dict[str, Any], offset: int, cursor: str | None, snippet: int, seconds: float
-) -> dict[str, Any]:
-    """Do the same in an archive whose index must not be asked."""
-    asked = Asked.of(archive, request, offset, cursor)
-    found = find_without_index(archive, asked.text, asked.accepts, seconds)
-    return _page(archive, request, asked, replace(found, reason=CLOSED_INDEX), snippet)
-
-
-class Asked(NamedTuple):
-    """What to look for, among what, and where the page starts."""
-
-    text: str
-    accepts: Filter
-    start: int
-
-    @classmethod
-    def of(cls, archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> Asked:
-        """Check a request before any work is done for it."""
-        start = cursors.position(TOOL, cursor, offset, archive.uuid, request)
-        accepts = filters.of(archive, request.get("namespace"), request.get("content_type"))
-        return cls(query.text_of(request["query"]), accepts, start)
-
-
-def _page(archive: Archive, request: dict[str, Any], asked: Asked, found: Found, snippet: int) -> dict[str, Any]:
-    numbers = range(found.total)[asked.start : asked.start + request["limit"]]
-    results = [_result(archive, found, number, snippet) for number in numbers]
-    notes = {
-        "corrected": found.wanted.corrected,
-        "relaxed": found.relaxed,
-        "total_is_estimate": found.estimate is not None,
-        "reason": found.reason,
-        "hint": found.note
-        or (None if found.total else "Nothing was found; try fewer or other words, or mode='title'."),
-    }
-    page = cursors.page(TOOL, archive, request, asked.start, found.total, results=results)
-    said = {name: note for name, note in notes.items() if note}
-    return page | said | {"total": max(found.total, found.estimate or 0)}
+def search_text(archive: Archive, call: SearchText) -> SearchHits:
+    """Return a page of the articles that match a query."""
+    accepts = filters.of(archive, call.namespace, call.content_type)
+    text = call.query
+    if call.use_index:
+        found = look(archive, text, accepts, call.scan_seconds)
+    else:
+        found = replace(find_without_index(archive, text, accepts, call.scan_seconds), reason=INDEX_CLOSED)
+    page = range(found.total)[call.offset : call.offset + call.limit]
+    no_results = None if found.total else "Nothing was found; try fewer or other words, or mode='title'."
+    return SearchHits(
+        results=[_result(archive, found, number, call.snippet_chars) for number in page],
+        total=max(found.total, found.estimate or 0),
+        listed=found.total,
+        corrected=found.wanted.corrected,
+        relaxed=found.relaxed,
+        total_is_estimate=found.estimate is not None,
+        reason=found.reason,
+        hint=found.note or no_results,
+    )
 
 
 def look(archive: Archive, text: str, accepts: Filter, seconds: float, known: Collection[str] = ()) -> Found:
@@ -168,7 +129,7 @@ def _relaxed(wanted: Wanted, pool: candidates.Candidates) -> dict[str, list[str]
 
 
 def rank(
-    archive: Archive, wanted: Wanted, scored: dict[str, float], named: dict[str, titles.Match], accepts: Filter
+    archive: Archive, wanted: Wanted, scored: dict[str, float], named: dict[str, TitleMatchKind], accepts: Filter
 ) -> tuple[list[ranking.Ranked], list[Hit]]:
     """Read the likeliest articles and return their passages, and the articles by what their passages have."""
     order = sorted(scored, key=lambda path: (path not in named, -scored[path], path))
@@ -176,7 +137,7 @@ def rank(
     size = 0
     for path in order:
         with contextlib.suppress(errors.OpenZimMcpArchiveError):
-            item = archive.find(path)
+            item = archive.find_entry(path)
             if item is None or not accepts(item.path, item.mime_type):
                 continue
             prior = min(1.0, scored[path] / (candidates.WHOLE * wanted.total))
@@ -195,10 +156,10 @@ def rank(
 
 def _read(archive: Archive, item: Item, wanted: Wanted, prior: float) -> ranking.Page:
     probes = [term.probe for term in (wanted.known or wanted.terms)]
-    return ranking.Page(item.path, item.title, article.part_of(archive, item, probes), prior)
+    return ranking.Page(item.path, item.title, article.document_around(archive, item, probes), prior)
 
 
-def _ahead(path: str, named: dict[str, titles.Match]) -> float:
+def _ahead(path: str, named: dict[str, TitleMatchKind]) -> float:
     return _NAMED[named[path]] if path in named else 0.0
 
 
@@ -226,7 +187,7 @@ def find_without_index(archive: Archive, text: str, accepts: Filter, seconds: fl
     return Found(wanted, ranked, hits, rest, {}, reason=NO_INDEX, note=scanned.note)
 
 
-def _result(archive: Archive, found: Found, number: int, length: int) -> Result:
+def _result(archive: Archive, found: Found, number: int, length: int) -> SearchHit:
     """Return an article as it is shown; one that was not ranked is read now."""
     if number < len(found.hits):
         hit = found.hits[number]
@@ -235,14 +196,14 @@ def _result(archive: Archive, found: Found, number: int, length: int) -> Result:
     score = found.lowest * (1 - (place + 1) / (len(found.rest) + 1))
     path = found.rest[place]
     with contextlib.suppress(errors.OpenZimMcpArchiveError):
-        item = archive.find(path)
+        item = archive.find_entry(path)
         if item is not None:
             for best in ranking.rank([_read(archive, item, found.wanted, 0.0)], found.wanted)[:1]:
                 return _shown(best, score, found.wanted, length)
-    return Result(path, archive.title_of(path), "", round(score, 3))
+    return SearchHit(path, archive.title_of(path), "", round(score, 3))
 
 
-def _shown(best: ranking.Ranked, score: float, wanted: Wanted, length: int) -> Result:
+def _shown(best: ranking.Ranked, score: float, wanted: Wanted, length: int) -> SearchHit:
     section = best.page.document.sections[best.passage.section].title
     snippet = snippets.snippet(best.passage.text, wanted, length)
-    return Result(best.page.path, best.page.title, snippet, round(score, 3), section or None)
+    return SearchHit(best.page.path, best.page.title, snippet, round(score, 3), section or None)

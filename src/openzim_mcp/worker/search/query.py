@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp import errors
-from openzim_mcp.text import visible_line
 from openzim_mcp.worker.search import spelling
 from openzim_mcp.worker.search.language import Language, Word, language_of
 
@@ -65,16 +63,6 @@ class Wanted:
     def total(self) -> float:
         """What an article is worth that has all the words."""
         return sum(term.weight for term in self.terms) or 1.0
-
-
-def text_of(query: str) -> str:
-    """Return a query on one line, or refuse one that has nothing in it."""
-    text = visible_line(query)
-    if not text:
-        raise errors.OpenZimMcpValidationError(
-            "query: there is nothing in it to look for.", hint="Say what to look for: a title, words, or a question."
-        )
-    return text
 
 
 def weigh(words: Sequence[Word], frequency: Callable[[str], int], articles: int) -> tuple[Term, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
 from openzim_mcp.text import normalize
+from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.search import query
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive
 
 _ARTICLES = 2000
-_HTML = ("text/html", "text/plain", "application/xhtml+xml")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def texts(archive: Archive, words: Sequence[Word], seconds: float) -> Scanned:
             break
         read += 1
         with contextlib.suppress(errors.OpenZimMcpArchiveError):
-            text = normalize(archive.read(path).decode(errors="replace"))
+            text = normalize(archive.read_content(path).decode(errors="replace"))
             found = {word for word, probe in probes.items() if probe in text}
             if found:
                 held[path] = found
@@ -61,6 +61,6 @@ def texts(archive: Archive, words: Sequence[Word], seconds: float) -> Scanned:
 def _paths(archive: Archive) -> Iterator[str]:
     """Yield the paths of all texts among the content."""
     for number in archive.content:
-        entry = archive.entry_at(number)
-        if entry.redirect_to is None and entry.mime_type and entry.mime_type.startswith(_HTML):
+        entry = archive.entry_by_id(number)
+        if entry.redirect_to is None and (is_page(entry.mime_type) or (entry.mime_type or "").startswith("text/plain")):
             yield entry.path

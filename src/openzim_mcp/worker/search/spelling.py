@@ -42,7 +42,7 @@ def _in_two(archive: Archive, word: str) -> str | None:
     cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     halves = [(word[:at], word[at:]) for at in cuts if archive.frequency(word[:at]) and archive.frequency(word[at:])]
     pairs = [" ".join(pair) for pair in halves]
-    return next((pair for pair in pairs if archive.suggested(pair, 1)), None)
+    return next((pair for pair in pairs if archive.suggest_paths(pair, 1)), None)
 
 
 def _sounding_alike(word: str) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _from_titles(archive: Archive, word: str) -> str | None:
     near = {}
     allowed = 2 if len(word) >= _TWO_EDITS else 1
     for start in (word[: len(word) // 2], word[:3]):
-        for path in archive.suggested(start, _TITLES):
+        for path in archive.suggest_paths(start, _TITLES):
             for candidate in tokenize(normalize(archive.title_of(path))):
                 if abs(len(candidate) - len(word)) <= allowed and candidate not in near:
                     near[candidate] = edit_distance(word, candidate, allowed)

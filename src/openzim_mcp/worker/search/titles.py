@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
-from openzim_mcp import cursors, errors
-from openzim_mcp.calls import OMIT_NONE
-from openzim_mcp.library.quarantine import asks_index
+from openzim_mcp import errors
+from openzim_mcp.calls.search import MATCH_ORDER, Suggestion, Suggestions, TitleHit, TitleHits
 from openzim_mcp.text import edit_distance, normalize, title_key, tokenize
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search import query
@@ -18,11 +16,9 @@ from openzim_mcp.worker.search import query
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openzim_mcp.worker.zim import Archive, Named
+    from openzim_mcp.calls.search import FindTitles, SuggestTitles, TitleMatchKind
+    from openzim_mcp.worker.zim import Archive, TitleMatch
 
-Match = Literal["exact", "redirect", "prefix", "fuzzy"]
-ORDER: dict[str, int] = {"exact": 0, "redirect": 1, "prefix": 2, "fuzzy": 3}
-TOOL = "zim_search"
 LONGEST = 12
 """More words than this make no title."""
 _LISTED = 100
@@ -45,52 +41,34 @@ _AROUND = "?!.,;:\"'“”«»¿¡()"
 _MEANINGS = 40
 
 
-@dataclass(frozen=True)
-class Title:
-    """An entry found by its title; `via` is the title of the redirect that led there."""
-
-    path: str
-    title: str
-    match: Match
-    via: str | None = field(default=None, metadata=OMIT_NONE)
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """An entry whose title goes on from what was typed."""
-
-    path: str
-    title: str
-
-
 def bare(title: str) -> str:
     """Return a title without what stands in brackets at its end."""
     return title.rpartition(" (")[0] or title if title.endswith(")") else title
 
 
-def exact(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, Match]:
+def exact(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, TitleMatchKind]:
     """Return the articles that a text names, by look-ups alone."""
-    found: dict[str, Match] = {}
+    found: dict[str, TitleMatchKind] = {}
     for named in _looked_up(archive, text, stop_words):
         found.setdefault(named.target, _as_named(named))
     return found
 
 
-def _as_named(named: Named) -> Match:
+def _as_named(named: TitleMatch) -> TitleMatchKind:
     return "redirect" if named.is_redirect else "exact"
 
 
-def _looked_up(archive: Archive, text: str, stop_words: frozenset[str]) -> Iterator[Named]:
+def _looked_up(archive: Archive, text: str, stop_words: frozenset[str]) -> Iterator[TitleMatch]:
     for spelled in cases(text.split(), stop_words):
-        yield from filter(None, [archive.named(title=spelled)])
+        yield from filter(None, [archive.look_up(title=spelled)])
         for path in dict.fromkeys((spelled, spelled.replace(" ", "_"))):
-            yield from filter(None, [archive.named(path=path)])
+            yield from filter(None, [archive.look_up(path=path)])
 
 
-def alike(archive: Archive, text: str) -> dict[str, Match]:
+def alike(archive: Archive, text: str) -> dict[str, TitleMatchKind]:
     """Return the articles whose titles differ from a text in case, accents and punctuation only. Asks an index."""
     wanted = title_key(text)
-    found: dict[str, Match] = {}
+    found: dict[str, TitleMatchKind] = {}
     for named in _suggested(archive, text, _ALIKE):
         if title_key(named.title) == wanted:
             found.setdefault(named.target, _as_named(named))
@@ -123,7 +101,7 @@ def runs(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, l
         if covered.issuperset(places):
             continue
         for spelled in cases(words[start : start + size], stop_words):
-            named = archive.named(title=spelled)
+            named = archive.look_up(title=spelled)
             if named:
                 found.setdefault(named.target, words[start : start + size])
                 covered.update(places)
@@ -142,39 +120,35 @@ def _spans(words: list[str], stop_words: frozenset[str]) -> Iterator[tuple[int, 
                 yield start, size
 
 
-@asks_index
-def find(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> dict[str, Any]:
-    """Return entries by title: the very one, the meanings of an ambiguous one, beginnings, and near misses."""
-    start = cursors.position(TOOL, cursor, offset, archive.uuid, request)
-    found = _ordered(archive, query.text_of(request["query"]))
-    return cursors.page(TOOL, archive, request, start, len(found), results=found[start : start + request["limit"]])
+def find_titles(archive: Archive, call: FindTitles) -> TitleHits:
+    """Return entries by title: the very one, the meanings of an ambiguous one, prefixes, and near misses."""
+    hits = _ordered(archive, call.query)
+    return TitleHits(hits[call.offset : call.offset + call.limit], len(hits))
 
 
-@asks_index
-def suggest(archive: Archive, request: dict[str, Any], offset: int, cursor: str | None) -> dict[str, Any]:
-    """Return entries whose titles go on from what was typed, those that are most spoken of first."""
-    start = cursors.position(TOOL, cursor, offset, archive.uuid, request)
-    found = _popular_first(archive, query.text_of(request["query"]))
-    return cursors.page(TOOL, archive, request, start, len(found), suggestions=found[start : start + request["limit"]])
+def suggest_titles(archive: Archive, call: SuggestTitles) -> Suggestions:
+    """Return entries whose titles continue what was typed, the most mentioned first."""
+    suggestions = _popular_first(archive, call.query)
+    return Suggestions(suggestions[call.offset : call.offset + call.limit], len(suggestions))
 
 
-def _ordered(archive: Archive, text: str) -> list[Title]:
+def _ordered(archive: Archive, text: str) -> list[TitleHit]:
     """Return all that a title may mean, each entry once, by its best match."""
     wanted = title_key(text)
-    best: dict[str, Title] = {}
+    best: dict[str, TitleHit] = {}
     for named, match in _matches(archive, text, wanted):
         known = best.get(named.target)
-        if known is None or ORDER[match] < ORDER[known.match]:
+        if known is None or MATCH_ORDER[match] < MATCH_ORDER[known.match]:
             via = named.title if named.is_redirect else None
-            best[named.target] = Title(named.target, named.target_title, match, via)
+            best[named.target] = TitleHit(named.target, named.target_title, match, via)
 
-    def key(title: Title) -> tuple[int, bool, bool]:
-        return ORDER[title.match], title_key(bare(title.title)) != wanted, is_noise(title.path)
+    def key(title: TitleHit) -> tuple[int, bool, bool]:
+        return MATCH_ORDER[title.match], title_key(bare(title.title)) != wanted, is_noise(title.path)
 
     return sorted(best.values(), key=key)[:_LISTED]
 
 
-def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[Named, Match]]:
+def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[TitleMatch, TitleMatchKind]]:
     """Yield entries that a title may mean; near misses only if nothing else is there."""
     named_exactly = list(_looked_up(archive, text, query.language_for(archive, text).stop_words))
     for named in named_exactly:
@@ -190,28 +164,28 @@ def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[Named, 
             yield named, "fuzzy"
 
 
-def _match(named: Named, wanted: str) -> Match:
+def _match(named: TitleMatch, wanted: str) -> TitleMatchKind:
     title = title_key(named.title)
     if title == wanted:
         return _as_named(named)
     return "prefix" if title.startswith(wanted) else "fuzzy"
 
 
-def _meanings(archive: Archive, path: str, wanted: str) -> Iterator[Named]:
+def _meanings(archive: Archive, path: str, wanted: str) -> Iterator[TitleMatch]:
     """Yield what a page that only lists meanings leads to."""
     with contextlib.suppress(errors.OpenZimMcpError):
-        _, document = article.page_of(archive, path)
+        _, document = article.load_page(archive, path)
         if document.is_disambiguation:
             for link in document.links[: 4 * _MEANINGS]:
-                named = archive.named(path=link.target) if link.kind == "internal" else None
+                named = archive.look_up(path=link.target) if link.kind == "internal" else None
                 if named and wanted in title_key(named.target_title):
                     yield named
 
 
-def _near(archive: Archive, wanted: str) -> list[Named]:
+def _near(archive: Archive, wanted: str) -> list[TitleMatch]:
     """Return entries whose titles are a few letters off, the nearest first."""
     allowed = 1 if len(wanted) <= _ONE_EDIT else 2
-    near: dict[str, tuple[int, Named]] = {}
+    near: dict[str, tuple[int, TitleMatch]] = {}
     words = wanted.split()
     swapped = wanted[1:2] + wanted[:1] + wanted[2:3]
     starts = [" ".join(words[:-1]), " ".join(words[1:]), wanted[: len(wanted) // 2], wanted[:3], wanted[:2], swapped]
@@ -229,23 +203,23 @@ def _near(archive: Archive, wanted: str) -> list[Named]:
     return [named for _, named in sorted(near.values(), key=lambda row: row[0])]
 
 
-def _suggested(archive: Archive, text: str, limit: int) -> Iterator[Named]:
+def _suggested(archive: Archive, text: str, limit: int) -> Iterator[TitleMatch]:
     """Yield what the title index has for a text; where there is none, titles are read one by one."""
     if not archive.has_title_index:
         yield from itertools.islice(_read_through(archive, title_key(text).split()), limit)
         return
-    for path in archive.suggested(text, limit):
-        named = archive.named(path=path)
+    for path in archive.suggest_paths(text, limit):
+        named = archive.look_up(path=path)
         if named:
             yield named
 
 
-def _read_through(archive: Archive, words: list[str]) -> Iterator[Named]:
+def _read_through(archive: Archive, words: list[str]) -> Iterator[TitleMatch]:
     """Yield the entries whose titles have all the words, or words that begin so."""
     for number in archive.content[:_READ_THROUGH]:
-        title = f" {title_key(archive.title_at(number))}"
+        title = f" {title_key(archive.title_by_id(number))}"
         if all(f" {word}" in title for word in words):
-            named = archive.named(path=archive.path_at(number))
+            named = archive.look_up(path=archive.path_by_id(number))
             if named:
                 yield named
 
@@ -253,7 +227,7 @@ def _read_through(archive: Archive, words: list[str]) -> Iterator[Named]:
 def _popular_first(archive: Archive, text: str) -> list[Suggestion]:
     """Return each suggested entry once: the very title, then beginnings, the most mentioned first."""
     wanted = title_key(text)
-    leading: dict[str, list[Named]] = {}
+    leading: dict[str, list[TitleMatch]] = {}
     for named in _suggested(archive, text, _SUGGESTED):
         leading.setdefault(named.target, []).append(named)
     weighed = set(itertools.islice(leading, _WEIGHED if len(wanted) > 1 else 0))

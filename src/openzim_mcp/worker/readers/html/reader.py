@@ -96,8 +96,3 @@ def _find_article(tree: LexborHTMLParser) -> LexborNode | None:
         return best
     code = sum(len(node.text()) for node in body.css("script, style"))
     return best if size >= _MIN_LANDMARK_SHARE * (len(body.text()) - code) else body
-
-
-# Former names, until their callers are changed.
-parse = read_html
-utf8 = to_utf8

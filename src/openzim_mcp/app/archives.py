@@ -1,0 +1,227 @@
+"""Archives as a whole: which there are, what each is, what it lists."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from pydantic import Field, model_validator
+
+from openzim_mcp import cursors, errors, tokens
+from openzim_mcp.app.arguments import ArchiveRequest, check_start, resume
+from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.app.health import ArchiveState, check_archives
+from openzim_mcp.calls import Struct
+from openzim_mcp.calls.archive import (
+    ChecksumResult,
+    EntryRow,
+    ListEntries,
+    ListNamespaces,
+    Metadata,
+    Namespace,
+    ReadMetadata,
+    Verify,
+)
+from openzim_mcp.calls.reading import PreviewMainPage
+from openzim_mcp.text import safe_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openzim_mcp.app.app import App
+    from openzim_mcp.calls import Call, Result
+    from openzim_mcp.zimfile import ArchiveFile
+
+BROWSE_TOOL = "zim_browse"
+_ENTRIES_PER_PAGE = 50
+_ENTRIES_PER_WALK = 200
+_PREVIEW_CHARS = 2000
+_MAX_LISTED_ARCHIVES = 8
+_MAX_LIST_TOKENS = 80
+_MAX_TITLE_CHARS = 40
+
+
+class BrowseRequest(ArchiveRequest):
+    """What `zim_browse` takes."""
+
+    namespace: str | None = Field(
+        None, max_length=500, description="C or A: articles; M: metadata; or a folder, as in C/questions."
+    )
+    mode: Literal["page", "walk"] = Field("page", description="page: any offset; walk: every entry once, by cursor.")
+    cursor: str | None = Field(None, description="next_cursor of the previous call (walk); enough by itself.")
+    limit: int | None = Field(None, ge=1, le=500, description="Entries per call (default: page 50, walk 200).")
+    offset: int = Field(0, ge=0, le=2**32, description="Entries to skip (page).")
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> BrowseRequest:
+        check_start(self.cursor, self.offset)
+        if self.cursor and self.mode == "page" and "mode" in self.model_fields_set:
+            raise ValueError("cursor belongs to mode='walk'; use offset with mode='page'")
+        if self.mode == "walk" and self.offset:
+            raise ValueError("offset belongs to mode='page'; use cursor with mode='walk'")
+        if not self.cursor and not self.namespace:
+            raise ValueError("namespace: required, but not given; zim_metadata lists what there is")
+        return self
+
+
+class EntryPage(Struct, frozen=True):
+    """Some entries of a namespace or folder, by position."""
+
+    archive: str
+    namespace: str
+    entries: list[EntryRow]
+    total: int
+    offset: int
+    limit: int
+    done: bool
+
+
+class EntryWalk(Struct, frozen=True):
+    """Some entries of a namespace or folder, in the order of their ids, and where to continue."""
+
+    archive: str
+    namespace: str
+    entries: list[EntryRow]
+    total: int
+    next_cursor: str | None
+    done: bool
+
+
+class ArchiveMetadata(Metadata, frozen=True, kw_only=True):
+    """Everything known of an archive without reading its articles, and whether it was verified."""
+
+    verification: Literal["unverified", "valid", "damaged"]
+
+
+class ListedArchive(Struct, frozen=True):
+    """An archive in a list: whether it can be read and, if so, everything known of it."""
+
+    state: ArchiveState
+    metadata: ArchiveMetadata | None
+
+
+class ArchiveList(Struct, frozen=True):
+    """All archives, and what in the directories is not served, with the reasons."""
+
+    archives: list[ListedArchive]
+    rejected: list[str]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What an archive is; `problems` says of each part that cannot be read why."""
+
+    archive: ArchiveFile
+    metadata: Metadata | None
+    namespaces: dict[str, Namespace] | None
+    main_page_preview: str | None
+    problems: dict[str, str]
+
+
+async def browse(app: App, request: BrowseRequest, _caller: Caller = LOCAL) -> EntryPage | EntryWalk:
+    """List the entries of a namespace or folder."""
+    request = resume(BROWSE_TOOL, request)
+    archive = await app.find_archive(request.zim_file_path)
+    if request.cursor or request.mode == "walk":
+        return await _walk(app, archive, request)
+    return await list_entries(app, archive, request.namespace or "", request.offset, request.limit or _ENTRIES_PER_PAGE)
+
+
+async def list_entries(app: App, archive: ArchiveFile, namespace: str, offset: int, limit: int) -> EntryPage:
+    """List some entries of a namespace or folder."""
+    rows = await app.workers.call(archive, ListEntries(namespace, offset, limit))
+    done = offset + limit >= rows.total
+    return EntryPage(archive.file_name, rows.namespace, rows.entries, rows.total, offset, limit, done)
+
+
+async def _walk(app: App, archive: ArchiveFile, request: BrowseRequest) -> EntryWalk:
+    limit = request.limit or _ENTRIES_PER_WALK
+    start = cursors.position(BROWSE_TOOL, request.cursor, 0, archive.uuid, {})
+    rows = await app.workers.call(archive, ListEntries(request.namespace or "", start, limit))
+    if request.cursor:
+        cursors.require_same(
+            cursors.decode(request.cursor, BROWSE_TOOL).request.get("namespace"), rows.namespace, "namespace"
+        )
+    in_cursor = {"zim_file_path": archive.name, "namespace": rows.namespace, "limit": limit}
+    cursor = cursors.next_cursor(BROWSE_TOOL, archive.uuid, start + limit, rows.total, in_cursor)
+    return EntryWalk(archive.file_name, rows.namespace, rows.entries, rows.total, cursor, cursor is None)
+
+
+async def read_metadata(app: App, request: ArchiveRequest, _caller: Caller = LOCAL) -> ArchiveMetadata:
+    """Describe one archive."""
+    archive = await app.find_archive(request.zim_file_path)
+    return await describe_archive(app, archive)
+
+
+async def describe_archive(app: App, archive: ArchiveFile) -> ArchiveMetadata:
+    """Return everything known of an archive."""
+    return await _with_verification(app, archive, await app.workers.call(archive, ReadMetadata()))
+
+
+async def list_archives(app: App) -> ArchiveList:
+    """Return all archives, each with everything known of it."""
+    scan = await app.scan()
+    states = await check_archives(app, scan.archives)
+    readable = [a for a, state in zip(scan.archives, states, strict=True) if state.status != "unusable"]
+    metadata = await app.workers.call_each(readable, ReadMetadata())
+    listed = []
+    for archive, state in zip(scan.archives, states, strict=True):
+        found = metadata.results.get(archive.name)
+        error = metadata.errors.get(archive.name)
+        if error:
+            state = msgspec.structs.replace(state, status="unusable", reason=error.message)  # noqa: PLW2901
+        listed.append(ListedArchive(state, await _with_verification(app, archive, found) if found else None))
+    return ArchiveList(listed, [f"{row.name}: {row.reason}" for row in scan.rejected])
+
+
+async def _with_verification(app: App, archive: ArchiveFile, metadata: Metadata) -> ArchiveMetadata:
+    run = await app.jobs.latest(archive, Verify())
+    state = verification_state(run.result if run else None)
+    return ArchiveMetadata(**msgspec.structs.asdict(metadata), verification=state)
+
+
+def verification_state(result: ChecksumResult | None) -> Literal["unverified", "valid", "damaged"]:
+    """Return in a word whether a file has its checksum."""
+    if result is None or result.valid is None:
+        return "unverified"
+    return "valid" if result.valid else "damaged"
+
+
+async def read_overview(app: App, archive: ArchiveFile) -> Overview:
+    """Return what an archive is; a part that cannot be read leaves the others alone."""
+    problems: dict[str, str] = {}
+
+    async def read_part(name: str, call: Call[Result]) -> Result | None:
+        try:
+            return await app.workers.call(archive, call)
+        except errors.OpenZimMcpArchiveError as error:
+            problems[name] = error.message
+            return None
+
+    metadata = await read_part("metadata", ReadMetadata(with_namespaces=False))
+    namespaces = await read_part("namespaces", ListNamespaces())
+    preview = await read_part("main_page", PreviewMainPage(_PREVIEW_CHARS))
+    return Overview(archive, metadata, namespaces, preview, problems)
+
+
+async def introduce_archives(app: App) -> str:
+    """Say which archives there are, by their titles, if they are few; for the description of a tool."""
+    archives = await app.usable_archives()
+    if not archives:
+        return " There are no archives yet."
+    count = f" There are {len(archives)} archives."
+    if len(archives) > _MAX_LISTED_ARCHIVES:
+        return count
+    titles = await archive_titles(app, archives)
+    shared = {title for title, count in Counter(titles.values()).items() if count > 1}
+    names = [title if (title := titles.get(a.name)) and title not in shared else a.name for a in archives]
+    text = f" Archives: {'; '.join(names)}."
+    return text if tokens.estimate(text) <= _MAX_LIST_TOKENS else count
+
+
+async def archive_titles(app: App, archives: Sequence[ArchiveFile]) -> dict[str, str]:
+    """Return the short titles of archives by their names, as far as they are known in time."""
+    descriptions = (await app.describe_each(archives)).results
+    return {name: safe_line(description.title, _MAX_TITLE_CHARS) for name, description in descriptions.items()}

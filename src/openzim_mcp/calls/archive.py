@@ -1,0 +1,154 @@
+"""Calls about an archive as a whole: what it is, what it lists, whether it is intact."""
+
+from __future__ import annotations
+
+from openzim_mcp.calls import Call, Job, Struct
+
+
+class Description(Struct, frozen=True):
+    """What an archive that opens says of itself; `icon` is a small PNG in base64, or nothing."""
+
+    title: str
+    description: str
+    language: str
+    date: str
+    icon: str
+    uuid: str
+    articles: int
+    main_path: str | None
+    has_checksum: bool
+    checksum: str | None
+    has_fulltext_index: bool
+    has_title_index: bool
+    is_multipart: bool
+
+
+class Describe(Call[Description], frozen=True):
+    """Open an archive, read its first and last entries, and describe it."""
+
+    function = "archive.health:describe"
+
+
+class Namespace(Struct, frozen=True):
+    """A namespace: how many entries it has, what they are, and a few of them, spread evenly."""
+
+    count: int
+    description: str
+    sample: list[str]
+
+
+class ArchiveIdentity(Struct, frozen=True):
+    """What tells an archive from others."""
+
+    uuid: str
+    is_multipart: bool
+
+
+class IndexCapabilities(Struct, frozen=True):
+    """Which indexes an archive has."""
+
+    has_fulltext_index: bool
+    has_title_index: bool
+
+
+class Metadata(Struct, frozen=True, kw_only=True):
+    """Everything known of an archive without reading its articles."""
+
+    archive: str
+    metadata: dict[str, str]
+    counts: dict[str, int]
+    main_page: str | None
+    namespaces: dict[str, Namespace] | None = None
+    archive_identity: ArchiveIdentity
+    index_capabilities: IndexCapabilities
+    illustrations: list[str]
+    counter_breakdown: dict[str, int] | None = None
+
+
+class ReadMetadata(Call[Metadata], frozen=True):
+    """Read the metadata of an archive, with its namespaces if asked for."""
+
+    function = "archive.metadata:read_metadata"
+    cached = True
+    with_namespaces: bool = True
+
+
+class ListNamespaces(Call[dict[str, Namespace]], frozen=True):
+    """List the namespaces of an archive."""
+
+    function = "archive.metadata:list_namespaces"
+    cached = True
+
+
+class EntryRow(Struct, frozen=True):
+    """An entry as a listing shows it; one that cannot be read says so in `error`."""
+
+    path: str
+    title: str
+    mime_type: str | None
+    redirect_to: str | None = None
+    error: str | None = None
+
+
+class EntryRows(Struct, frozen=True):
+    """Some entries of a namespace or folder, in the order of their paths."""
+
+    namespace: str
+    entries: list[EntryRow]
+    total: int
+
+
+class ListEntries(Call[EntryRows], frozen=True):
+    """List the entries of a namespace or folder."""
+
+    function = "archive.browse:list_entries"
+    namespace: str
+    offset: int
+    limit: int
+
+
+class PathCompletions(Struct, frozen=True):
+    """Paths that start alike; `total` is None where there are more than were read."""
+
+    paths: list[str]
+    total: int | None
+
+
+class CompletePath(Call[PathCompletions], frozen=True):
+    """Complete a path while it is typed."""
+
+    function = "archive.browse:complete_path"
+    prefix: str
+    limit: int
+    pages_only: bool = False
+
+
+class SampleEntries(Call[int], frozen=True):
+    """Read entries from all over the archive, and return how many; a damaged one fails here."""
+
+    function = "archive.health:sample_entries"
+
+
+class ProbeIndexes(Call[bool], frozen=True):
+    """Ask the indexes for words from titles all over the archive; a damaged index fails here."""
+
+    function = "archive.health:probe_indexes"
+    uses_index = True
+
+
+class ChecksumResult(Struct, frozen=True):
+    """Whether a file has the checksum that it carries; None if it carries none, or cannot be read (`problem`)."""
+
+    valid: bool | None
+    problem: str | None = None
+
+
+class Verify(Job[ChecksumResult], frozen=True):
+    """Compare a whole file with the checksum that it carries."""
+
+    function = "jobs.verify:verify"
+    fact = "checksum"
+
+    def is_final(self, result: object) -> bool:
+        """Return whether there was a checksum to compare with, and all of the file could be read."""
+        return isinstance(result, ChecksumResult) and result.valid is not None

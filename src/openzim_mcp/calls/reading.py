@@ -1,0 +1,280 @@
+"""Calls that read entries: articles, sections, links, files."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from openzim_mcp.calls import Call, Result, Struct
+
+
+class EntryResult(Struct, frozen=True):
+    """What names an entry in every result about it."""
+
+    path: str
+    title: str
+    archive: str
+
+
+class EntryCall(Call[Result], frozen=True):
+    """A call about the entry at a path; a title or a URL is accepted as well."""
+
+    path: str
+
+
+class Article(Struct, frozen=True):
+    """A page of an article as Markdown, and where the next page starts."""
+
+    markdown: str
+    next_offset: int | None
+
+
+class ReadArticle(EntryCall[Article], frozen=True):
+    """Read a page of an article; `requested` is what the caller asked for."""
+
+    function = "reading.article:read_article"
+    requested: str
+    offset: int
+    max_chars: int
+    max_tokens: int | None = None
+    compact: bool = False
+
+
+class Summary(EntryResult, frozen=True):
+    """The lead of an article, its key facts, and the meanings that a disambiguation page lists."""
+
+    summary: str
+    description: str | None = None
+    facts: dict[str, str] | None = None
+    meanings: list[str] | None = None
+
+
+class ReadSummary(EntryCall[Summary], frozen=True):
+    """Read the lead of an article."""
+
+    function = "reading.article:read_summary"
+
+
+class TocEntry(Struct, frozen=True):
+    """A section in a table of contents."""
+
+    id: str
+    title: str
+    level: int
+    children: list[TocEntry]
+
+
+class TableOfContents(EntryResult, frozen=True):
+    """The sections of an article as a tree."""
+
+    toc: list[TocEntry]
+
+
+class ReadTableOfContents(EntryCall[TableOfContents], frozen=True):
+    """Read the sections of an article as a tree."""
+
+    function = "reading.article:read_table_of_contents"
+
+
+class Heading(Struct, frozen=True):
+    """A section in an outline, and the length of its own text."""
+
+    id: str
+    title: str
+    level: int
+    characters: int
+
+
+class Structure(EntryResult, frozen=True):
+    """The sections of an article as a list."""
+
+    lead_characters: int
+    headings: list[Heading]
+
+
+class ReadStructure(EntryCall[Structure], frozen=True):
+    """Read the sections of an article as a list."""
+
+    function = "reading.article:read_structure"
+
+
+class SectionName(Struct, frozen=True):
+    """What names a section."""
+
+    id: str
+    title: str
+
+
+class SectionHead(SectionName, frozen=True):
+    """The section that was read."""
+
+    level: int
+
+
+class Section(EntryResult, frozen=True):
+    """One section with its subsections, and its neighbours."""
+
+    section: SectionHead
+    content: str
+    truncated: bool
+    characters: int
+    previous: SectionName | None
+    next: SectionName | None
+    parent: SectionName | None
+    children: list[SectionName]
+
+
+class ReadSection(EntryCall[Section], frozen=True):
+    """Read one section, or one definition such as a function in a manual."""
+
+    function = "reading.section:read_section"
+    name: str
+    max_chars: int
+    offset: int = 0
+    max_tokens: int | None = None
+    compact: bool = True
+
+
+class EntryText(Struct, frozen=True):
+    """The text of one entry, from its start."""
+
+    title: str
+    actual_path: str
+    mime_type: str
+    content: str
+
+
+class ReadText(EntryCall[EntryText], frozen=True):
+    """Read the text of an entry of any kind."""
+
+    function = "reading.article:read_text"
+    max_chars: int
+
+
+class BinaryEntry(Struct, frozen=True):
+    """The bytes of an entry, in base64."""
+
+    path: str
+    title: str
+    mime_type: str
+    size: int
+    encoding: Literal["base64"]
+    data: str
+
+
+class ReadBinary(EntryCall[BinaryEntry], frozen=True):
+    """Read the bytes of an entry."""
+
+    function = "reading.entry:read_binary"
+
+
+class RawEntry(Struct, frozen=True):
+    """An entry in its own type: `text`, or `blob` in base64."""
+
+    path: str
+    title: str
+    mime_type: str
+    size: int
+    text: str | None = None
+    blob: str | None = None
+
+
+class ReadRawEntry(Call[RawEntry], frozen=True):
+    """Read the entry at the first of some paths that exists, in its own type."""
+
+    function = "reading.entry:read_raw_entry"
+    paths: list[str]
+
+
+class ClosestTitle(Struct, frozen=True):
+    """The entry that was probably meant, if one is close enough, and the closest titles."""
+
+    path: str | None
+    did_you_mean: list[str]
+
+
+class FindClosestTitle(Call[ClosestTitle], frozen=True):
+    """Find the entry whose title comes closest to a path or title that no entry has."""
+
+    function = "reading.resolve:find_closest_title"
+    uses_index = True
+    cached = True
+    requested: str
+
+
+class PickRandomPath(Call[str], frozen=True):
+    """Pick the path of some article."""
+
+    function = "reading.article:pick_random_path"
+
+
+class PreviewMainPage(Call[str | None], frozen=True):
+    """Read the start of the main page, if there is one."""
+
+    function = "reading.article:preview_main_page"
+    cached = True
+    max_chars: int
+
+
+class LinkRow(Struct, frozen=True, kw_only=True):
+    """A link: `path` inside the archive or `url` outside; `missing` if the archive does not have its target."""
+
+    kind: str
+    path: str | None = None
+    url: str | None = None
+    title: str | None = None
+    text: str
+    section: str
+    missing: bool = False
+
+
+class OutboundLinks(EntryResult, frozen=True):
+    """Some links of an article, and how many of each kind it has."""
+
+    links: list[LinkRow]
+    internal_count: int
+    external_count: int
+    media_count: int
+    total: int
+
+
+class ReadLinks(EntryCall[OutboundLinks], frozen=True):
+    """Read the links of an article."""
+
+    function = "reading.links:read_links"
+    offset: int
+    limit: int
+
+
+class RelatedArticle(Struct, frozen=True):
+    """An article that belongs with another, and how often that one mentions it."""
+
+    path: str
+    title: str
+    mentions: int
+
+
+class RelatedArticles(EntryResult, frozen=True):
+    """Some of the articles that belong with one."""
+
+    related: list[RelatedArticle]
+    total: int
+
+
+class FindRelated(EntryCall[RelatedArticles], frozen=True):
+    """Find the articles that belong with one."""
+
+    function = "reading.links:find_related"
+    offset: int
+    limit: int
+
+
+class LeadImage(EntryResult, frozen=True):
+    """The path of the picture of an article, if it has one."""
+
+    image_path: str | None
+
+
+class FindLeadImage(EntryCall[LeadImage], frozen=True):
+    """Find the picture of an article."""
+
+    function = "reading.links:find_lead_image"

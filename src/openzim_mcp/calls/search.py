@@ -1,0 +1,177 @@
+"""Calls that search: full text, titles, suggestions, and the passages that answer a question."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from openzim_mcp.calls import Call, Struct
+
+TitleMatchKind = Literal["exact", "redirect", "prefix", "fuzzy"]
+MATCH_ORDER: dict[TitleMatchKind, int] = {"exact": 0, "redirect": 1, "prefix": 2, "fuzzy": 3}
+
+
+class SearchHit(Struct, frozen=True):
+    """An article that was found, and the passage of it that matches best."""
+
+    path: str
+    title: str
+    snippet: str
+    score: float
+    section: str | None = None
+
+
+class SearchHits(Struct, frozen=True):
+    """Some articles that match a query, how many there are and can be listed, and how the query was interpreted."""
+
+    results: list[SearchHit]
+    total: int
+    listed: int
+    corrected: dict[str, str] = msgspec.field(default_factory=dict)
+    relaxed: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    total_is_estimate: bool = False
+    reason: str | None = None
+    hint: str | None = None
+
+
+class SearchText(Call[SearchHits], frozen=True):
+    """Search the full text; `scan_seconds` is how long reading an archive without an index may take."""
+
+    function = "search.fulltext:search_text"
+    uses_index = True
+    cached = True
+    query: str
+    offset: int
+    limit: int
+    snippet_chars: int
+    scan_seconds: float
+    namespace: str | None = None
+    content_type: str | None = None
+    use_index: bool = True
+
+
+class TitleHit(Struct, frozen=True):
+    """An entry found by its title; `via` is the title of the redirect that led there."""
+
+    path: str
+    title: str
+    match: TitleMatchKind
+    via: str | None = None
+
+
+class TitleHits(Struct, frozen=True):
+    """Some entries that a title may mean."""
+
+    results: list[TitleHit]
+    total: int
+
+
+class FindTitles(Call[TitleHits], frozen=True):
+    """Find entries by title."""
+
+    function = "search.titles:find_titles"
+    uses_index = True
+    cached = True
+    query: str
+    offset: int
+    limit: int
+
+
+class Suggestion(Struct, frozen=True):
+    """An entry whose title continues what was typed."""
+
+    path: str
+    title: str
+
+
+class Suggestions(Struct, frozen=True):
+    """Some entries whose titles continue what was typed."""
+
+    suggestions: list[Suggestion]
+    total: int
+
+
+class SuggestTitles(Call[Suggestions], frozen=True):
+    """Complete a title while it is typed."""
+
+    function = "search.titles:suggest_titles"
+    uses_index = True
+    cached = True
+    query: str
+    offset: int
+    limit: int
+
+
+class ScoreTitles(Call[list[float]], frozen=True):
+    """Say how well an archive knows each of some titles, from 0 to 1; those in `fuzzy` may have a typo."""
+
+    function = "search.survey:score_titles"
+    uses_index = True
+    cached = True
+    titles: list[str]
+    fuzzy: list[str]
+    use_index: bool = True
+
+
+class Estimate(Struct, frozen=True):
+    """How much of a question an archive may answer, from 0 to 1, and which of its words it has.
+
+    `score` is None where only reading tells: the archive has no index.
+    """
+
+    score: float | None
+    words: list[str]
+
+
+class EstimateAnswer(Call[Estimate], frozen=True):
+    """Estimate, before any article is read, whether an archive can answer a question."""
+
+    function = "search.survey:estimate_answer"
+    uses_index = True
+    cached = True
+    query: str
+
+
+class Sentence(Struct, frozen=True):
+    """A sentence of a passage, and the share of the question's words that it has, by weight."""
+
+    text: str
+    share: float
+
+
+class Passage(Struct, frozen=True):
+    """A passage that may answer a question, in sentences; together they are its text."""
+
+    archive: str
+    path: str
+    title: str
+    section_id: str
+    section_title: str
+    sentences: list[Sentence]
+    score: float
+
+    @property
+    def text(self) -> str:
+        """The whole passage."""
+        return "".join(sentence.text for sentence in self.sentences)
+
+
+class Passages(Struct, frozen=True):
+    """The passages of an archive that may answer a question, the best first, and words that were corrected."""
+
+    archive: str
+    passages: list[Passage]
+    corrected: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class FindPassages(Call[Passages], frozen=True):
+    """Find the passages that answer a question; `known_words` are not corrected, as another archive has them."""
+
+    function = "search.answer:find_passages"
+    uses_index = True
+    cached = True
+    query: str
+    scan_seconds: float
+    known_words: list[str] = msgspec.field(default_factory=list)
+    use_index: bool = True

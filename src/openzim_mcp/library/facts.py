@@ -1,0 +1,134 @@
+"""What is known of each archive, by the identity of its file.
+
+Cheap facts are kept in memory. Those that are expensive to make are also kept on disk, in the cache directory, so that
+other processes of this user have them: `ARCHIVES/IDENTITY/NAME.json`. A fact belongs to one state of a file; when the
+file changes, its identity does, and nothing of the old state is found any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+import msgspec
+
+from openzim_mcp import errors, files
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from openzim_mcp.calls.archive import Description
+    from openzim_mcp.zimfile import ArchiveFile, HeaderCheck, Identity
+
+Fact = TypeVar("Fact")
+Scope = Literal["archive", "index"]
+
+_MAX_AGE_SECONDS = 30 * 24 * 3600
+"""A disk may lose bits without the file changing, so nothing is believed forever."""
+_MAX_ARCHIVES_ON_DISK = 1000
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Why an archive, or only its search index, is quarantined."""
+
+    scope: Scope
+    reason: str
+    is_timeout: bool
+
+
+@dataclass
+class ArchiveFacts:
+    """What is known of one state of a file."""
+
+    header: HeaderCheck | None = None
+    description: Description | None = None
+    unreadable: errors.OpenZimMcpError | None = None
+    """Why it cannot be opened, if it was tried."""
+    incidents: dict[Scope, Incident] = field(default_factory=dict)
+    saved: dict[str, object] = field(default_factory=dict)
+    """What is also on disk, for where the disk cannot be written."""
+
+
+class _Saved(msgspec.Struct, Generic[Fact], frozen=True):
+    """A fact on disk: the archive that it belongs to, and when it was written."""
+
+    uuid: str
+    saved_at: float
+    fact: Fact
+
+
+class FactStore:
+    """The facts of all archives."""
+
+    def __init__(self, directory: str | None = None) -> None:
+        self._directory = directory or os.path.join(files.cache_directory(), "archives")
+        self._facts: dict[Identity, ArchiveFacts] = {}
+
+    def of(self, identity: Identity) -> ArchiveFacts:
+        """Return what is known of a file in this state."""
+        return self._facts.setdefault(identity, ArchiveFacts())
+
+    def retain(self, identities: Collection[Identity]) -> None:
+        """Forget the files that are not among these; a crash is remembered, as a lost directory may come back."""
+        for identity in list(self._facts):
+            if identity not in identities and not self._facts[identity].incidents:
+                self._facts.pop(identity, None)
+
+    def quarantine(self, archive: ArchiveFile, scope: Scope, reason: str, *, is_timeout: bool) -> None:
+        """Quarantine an archive, or only its search index, until its file changes."""
+        self.of(archive.identity).incidents[scope] = Incident(scope, reason, is_timeout)
+
+    def clear_timeouts(self, archive: ArchiveFile) -> None:
+        """Lift the quarantine for being slow: a sleeping disk may be awake now. What crashed stays quarantined."""
+        incidents = self.of(archive.identity).incidents
+        for scope in [scope for scope, incident in incidents.items() if incident.is_timeout]:
+            del incidents[scope]
+
+    def require_open(self, archive: ArchiveFile, *, asks_index: bool) -> None:
+        """Raise `ArchiveQuarantined` for a call that would crash or hang again."""
+        incidents = self.of(archive.identity).incidents
+        incident = incidents.get("archive") or (incidents.get("index") if asks_index else None)
+        if incident is None:
+            return
+        subject = "The search index of" if incident.scope == "index" else "Archive"
+        raise errors.ArchiveQuarantined(
+            f"{subject} {archive.name!r} is quarantined: earlier, {incident.reason}.",
+            hint="Replace the file with a valid copy; it is opened again as soon as it changes. "
+            "zim_health tells whether its checksum is right.",
+            archive=archive.file_name,
+            scope=incident.scope,
+        )
+
+    def load(self, archive: ArchiveFile, name: str, kind: type[Fact]) -> Fact | None:
+        """Return a fact that any process has saved, if it is not too old, or else what this one has."""
+        with contextlib.suppress(OSError, msgspec.DecodeError), open(self._path(archive, name), "rb") as file:
+            saved = msgspec.json.decode(file.read(), type=_Saved[kind])  # type: ignore[valid-type]
+            if saved.uuid == archive.uuid and time.time() - saved.saved_at < _MAX_AGE_SECONDS:
+                return saved.fact
+        fact = self.of(archive.identity).saved.get(name)
+        return fact if isinstance(fact, kind) else None
+
+    def save(self, archive: ArchiveFile, name: str, fact: object) -> None:
+        """Keep a fact, on disk too; where that cannot be written, only this process has it."""
+        self.of(archive.identity).saved[name] = fact
+        saved = _Saved(archive.uuid, time.time(), fact)
+        with contextlib.suppress(OSError):
+            files.write_atomic(self._path(archive, name), msgspec.json.encode(saved))
+            self._remove_old()
+
+    def _path(self, archive: ArchiveFile, name: str) -> str:
+        return os.path.join(self._directory, archive.identity, f"{name}.json")
+
+    def _remove_old(self) -> None:
+        """Remove the facts of archives that nobody has written for long, or that are too many."""
+        with os.scandir(self._directory) as entries:
+            by_age = sorted((entry.stat().st_mtime, entry.path) for entry in entries if entry.is_dir())
+        oldest = time.time() - _MAX_AGE_SECONDS
+        for number, (modified, path) in enumerate(reversed(by_age)):
+            if number >= _MAX_ARCHIVES_ON_DISK or modified < oldest:
+                shutil.rmtree(path, ignore_errors=True)

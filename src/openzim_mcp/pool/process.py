@@ -1,0 +1,150 @@
+"""One worker process, as the server sees it: start, request, stop."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from openzim_mcp import calls, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyio.abc import Process
+
+    from openzim_mcp.zimfile import ArchiveFile
+
+log = logging.getLogger(__name__)
+
+_START_TIMEOUT_SECONDS = 60
+_SETTINGS_PREFIX = "OPENZIM_MCP_"
+
+
+class WorkerExited(Exception):
+    """The worker process ended in the middle of a request."""
+
+    def __init__(self, returncode: int) -> None:
+        super().__init__(returncode)
+        self.returncode = returncode
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether something other than the archive ended it: an operator, or a system that is out of memory."""
+        return os.name == "posix" and self.returncode in {-signal.SIGKILL, -signal.SIGTERM}
+
+    def __str__(self) -> str:
+        with contextlib.suppress(ValueError):
+            return f"crashed the reader ({signal.Signals(-self.returncode).name})"
+        return f"ended the reader (exit code {self.returncode})"
+
+
+class WorkerProcess:
+    """A process and the pipes to it."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._input = process.stdin
+        self._output = BufferedByteReceiveStream(process.stdout)
+        self._frame_bytes: int | None = None
+        """The size of the frame that is being received: its header has been read."""
+        self.last_archive = ""
+        self.idle_since = 0.0
+
+    @classmethod
+    async def start(cls, memory_mib: int, deadline: float) -> WorkerProcess:
+        """Start a process and wait until it is ready; without a deadline (0) it is one for a job."""
+        arguments = [str(memory_mib), str(deadline), str(os.getpid())]
+        process = await anyio.open_process(
+            [sys.executable, "-P", "-m", "openzim_mcp.worker.main", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None,  # the worker closes it once it runs; until then it says why it cannot
+            env={k: v for k, v in os.environ.items() if not k.startswith(_SETTINGS_PREFIX)},
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        worker = cls(process)
+        try:
+            with anyio.fail_after(_START_TIMEOUT_SECONDS):
+                await worker.receive()
+        except BaseException:
+            await worker.stop()
+            raise
+        return worker
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.returncode is None
+
+    async def request(
+        self, archive: ArchiveFile, call: calls.Call[Any], on_progress: Callable[[calls.Progress], None] | None = None
+    ) -> calls.Reply:
+        """Send a call and return the reply; or raise `WorkerExited`."""
+        request = calls.Request(call.function, archive.name, archive.parts, msgspec.Raw(calls.encode_call(call)))
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._input.send(calls.frame(request))
+        return await self.receive(on_progress)
+
+    async def receive(self, on_progress: Callable[[calls.Progress], None] | None = None) -> calls.Reply:
+        """Return the next reply; if this is cancelled, the next call returns it."""
+        while isinstance(reply := await self._receive_frame(), calls.Progress):
+            if on_progress:
+                on_progress(reply)
+        return reply
+
+    async def _receive_frame(self) -> calls.Reply:
+        try:
+            if self._frame_bytes is None:
+                (self._frame_bytes,) = calls.LENGTH.unpack(await self._output.receive_exactly(calls.LENGTH.size))
+            if self._frame_bytes > calls.MAX_FRAME_BYTES:
+                raise errors.OpenZimMcpArchiveError(
+                    f"The answer is too large ({self._frame_bytes} bytes).", hint="Ask for less."
+                )
+            body = await self._output.receive_exactly(self._frame_bytes)
+        except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
+            raise WorkerExited(await self._process.wait()) from None
+        self._frame_bytes = None
+        return calls.decode_reply(body)
+
+    async def stop(self) -> None:
+        """End the process and wait until it has ended, whatever it is doing."""
+        with anyio.CancelScope(shield=True):
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.aclose()
+
+
+async def start_worker(memory_mib: int, deadline: float) -> WorkerProcess:
+    """Start a worker process, or raise `WorkerFailed`."""
+    try:
+        return await WorkerProcess.start(memory_mib, deadline)
+    except (WorkerExited, TimeoutError, OSError) as error:
+        raise errors.WorkerFailed(
+            "The process that reads archives cannot be started.",
+            hint="The server's log says why; reinstalling openzim-mcp usually helps.",
+        ) from error
+
+
+def require_success(archive: ArchiveFile, reply: calls.Reply) -> calls.Success:
+    """Return a successful reply, or raise the error that it carries."""
+    if isinstance(reply, calls.Success):
+        return reply
+    if isinstance(reply, calls.Failure):
+        raise errors.rebuild(reply.error, reply.message, reply.hint, {"archive": archive.file_name} | reply.details)
+    log.error("a call failed in the worker:\n%s", reply.traceback if isinstance(reply, calls.Bug) else reply)
+    raise errors.OpenZimMcpArchiveError(
+        f"Reading {archive.name!r} failed unexpectedly.",
+        hint="The server's log has the details; please report them.",
+        archive=archive.file_name,
+    )

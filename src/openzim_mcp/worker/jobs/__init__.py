@@ -1,0 +1,1 @@
+"""Long-running work on an archive: it reports progress, and runs in a process of its own."""
