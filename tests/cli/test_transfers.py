@@ -300,10 +300,10 @@ def test_update_without_terminal_needs_yes(library: LocalLibrary, town_zim: Path
 
 
 @pytest.mark.parametrize(
-    ("answer", "left"), [(b"n\n", "towns_en_all_2026-01.zim"), (b"y\n", "towns_en_all_2026-03.zim")]
+    ("answer", "installed"), [(b"n\n", "towns_en_all_2026-01.zim"), (b"y\n", "towns_en_all_2026-03.zim")]
 )
 def test_update_asks_on_a_terminal(
-    library: LocalLibrary, town_zim: Path, newer_zim: Path, answer: bytes, left: str
+    library: LocalLibrary, town_zim: Path, newer_zim: Path, answer: bytes, installed: str
 ) -> None:
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     library.add(newer_zim)
@@ -323,7 +323,7 @@ def test_update_asks_on_a_terminal(
     os.close(master)
 
     assert b"Replace them?" in error_output
-    assert file_names(library.zims) == [left]
+    assert file_names(library.zims) == [installed]
 
 
 def test_update_keeps_an_undated_file_name(library: LocalLibrary, town_zim: Path, newer_zim: Path) -> None:

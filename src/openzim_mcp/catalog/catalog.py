@@ -141,7 +141,7 @@ def parse_entries(text: str, base_url: str) -> tuple[list[CatalogEntry], int]:
 
 
 def _entry_from_opds(element: xml.Element, base_url: str) -> CatalogEntry:
-    links = [link.attributes for link in element.children_named("link")]
+    links = [link.attributes for link in element.children_by_name("link")]
     download_link = next((link for link in links if link.get("rel", "").startswith(_ACQUISITION)), {})
     return CatalogEntry(
         id=_normalize_uuid(element.child_text("id")),

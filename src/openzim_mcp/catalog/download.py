@@ -155,9 +155,11 @@ class _Downloader:
 
     def _failure(self, problem: str) -> errors.DownloadFailed:
         size = self.partial.size
-        kept = f" The downloaded {format_size(size)} are kept; run the same command again to resume." if size else ""
+        kept_note = (
+            f" The downloaded {format_size(size)} are kept; run the same command again to resume." if size else ""
+        )
         return errors.DownloadFailed(
-            f"{problem} for {self.partial.name}: {self._last_error}{kept}",
+            f"{problem} for {self.partial.name}: {self._last_error}{kept_note}",
             hint="Try again later, or with --refresh in case the file is newer than the catalog.",
         )
 
@@ -271,8 +273,8 @@ class _Downloader:
 
     def _check_speed(self, url: str, bytes_per_second: float) -> None:
         """Leave a slow mirror, but each only once: if all are slow, the connection is the cause."""
-        others = set(self.mirrors) - {url} - self.slow_mirrors
-        if bytes_per_second < self.timeouts.min_bytes_per_second and others:
+        faster_candidates = set(self.mirrors) - {url} - self.slow_mirrors
+        if bytes_per_second < self.timeouts.min_bytes_per_second and faster_candidates:
             self.slow_mirrors.add(url)
             raise MirrorError(f"{display_host(url)} is slow.")
 
@@ -321,8 +323,8 @@ class _Downloader:
         if pieces is None or self.partial.size != self.source.size:
             return False
         wrong = self.partial.find_wrong_pieces(pieces.length, pieces.algorithm, pieces.hashes)
-        for done, number in enumerate(wrong):
-            self._report("repairing", done, len(wrong))
+        for repaired, number in enumerate(wrong):
+            self._report("repairing", repaired, len(wrong))
             piece = self._download_piece(pieces, number)
             if piece is None:
                 return False

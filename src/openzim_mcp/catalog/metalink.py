@@ -67,8 +67,8 @@ def parse_metalink(text: str, file_name: str) -> Source | None:
 
 def _parse_file(file: xml.Element) -> Source:
     size = xml.parse_integer(file.child_text("size")) or None
-    hashes = {_hash_type(element): element.text.strip().lower() for element in file.children_named("hash")}
-    pieces = (_parse_pieces(element, size) for element in file.children_named("pieces"))
+    hashes = {_hash_type(element): element.text.strip().lower() for element in file.children_by_name("hash")}
+    pieces = (_parse_pieces(element, size) for element in file.children_by_name("pieces"))
     return Source(
         name=file.attributes.get("name", ""),
         urls=_mirror_urls(file),
@@ -79,7 +79,7 @@ def _parse_file(file: xml.Element) -> Source:
 
 
 def _mirror_urls(file: xml.Element) -> tuple[str, ...]:
-    elements = sorted(file.children_named("url"), key=_priority)
+    elements = sorted(file.children_by_name("url"), key=_priority)
     return tuple(dict.fromkeys(url for element in elements if (url := safe_url(element.text))))
 
 
@@ -90,7 +90,7 @@ def _priority(element: xml.Element) -> int:
 def _parse_pieces(element: xml.Element, size: int | None) -> Pieces | None:
     hash_type = _hash_type(element)
     length = xml.parse_integer(element.attributes.get("length", "")) or 0
-    hashes = [_valid_hash(hash_type, child.text.strip().lower()) or "" for child in element.children_named("hash")]
+    hashes = [_valid_hash(hash_type, child.text.strip().lower()) or "" for child in element.children_by_name("hash")]
     cover_file = size is not None and length >= _MIN_PIECE_BYTES and len(hashes) == -(-size // length)
     return Pieces(length, _HASHES[hash_type][0], tuple(hashes)) if cover_file and all(hashes) else None
 

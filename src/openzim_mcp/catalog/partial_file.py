@@ -211,8 +211,8 @@ class PartialFile:
             os.unlink(self._resume_info_path)
 
     def _not_writable(self, error: OSError) -> errors.FileNotWritable:
-        kept = f" The downloaded {format_size(self.size)} are kept." if self.size else ""
-        return errors.FileNotWritable(f"{self.name} cannot be written: {error.strerror}.{kept}")
+        kept_note = f" The downloaded {format_size(self.size)} are kept." if self.size else ""
+        return errors.FileNotWritable(f"{self.name} cannot be written: {error.strerror}.{kept_note}")
 
 
 def check_space(directory: str, needed: int, name: str) -> None:

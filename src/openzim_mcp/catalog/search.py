@@ -61,11 +61,11 @@ def newest_entries(entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
 def search_catalog(catalog: Catalog, filters: Filter) -> list[CatalogEntry]:
     """Return the newest edition of each matching archive: with the words in its name first, then by name and size."""
     words = [word for text in filters.words for word in normalize(text).split()]
-    entries = [entry for entry in newest_entries(catalog.entries) if _matches(entry, filters, words)]
+    entries = [entry for entry in newest_entries(catalog.entries) if _matches_filter(entry, filters, words)]
     return sorted(entries, key=lambda entry: (not _name_has_words(entry, words), entry.name, entry.size or 0))
 
 
-def _matches(entry: CatalogEntry, filters: Filter, words: Sequence[str]) -> bool:
+def _matches_filter(entry: CatalogEntry, filters: Filter, words: Sequence[str]) -> bool:
     text = normalize(f"{entry.base_name} {entry.name} {entry.title} {entry.summary} {entry.category}")
     return (
         all(word in text for word in words)
@@ -86,7 +86,7 @@ def find_entry(catalog: Catalog, name: str, flavour: str | None = None) -> Catal
 
     Raise `NotInCatalog` if there is none, if there are several, or if it cannot be downloaded.
     """
-    matches = _entries_named(catalog, name)
+    matches = _entries_by_name(catalog, name)
     if flavour is not None:
         matches = [entry for entry in matches if entry.flavour.casefold() == flavour.casefold()] or matches
     if not matches:
@@ -101,7 +101,7 @@ def find_entry(catalog: Catalog, name: str, flavour: str | None = None) -> Catal
     return matches[0]
 
 
-def _entries_named(catalog: Catalog, name: str) -> list[CatalogEntry]:
+def _entries_by_name(catalog: Catalog, name: str) -> list[CatalogEntry]:
     """Return the entries with this file name; if there are none, the newest with this base name, then this name."""
     name = normalize(name.strip()).removesuffix(".zim")
     base_name = split_date(name)[0]

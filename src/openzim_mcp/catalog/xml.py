@@ -34,13 +34,13 @@ class Element:
     children: list[Element] = field(default_factory=list)
     text: str = ""
 
-    def children_named(self, name: str) -> list[Element]:
+    def children_by_name(self, name: str) -> list[Element]:
         """Return the direct children of that name."""
         return [child for child in self.children if child.name == name]
 
     def child_text(self, *names: str) -> str:
         """Return the text of the first direct child that has one of the names and is not empty."""
-        texts = (child.text.strip() for name in names for child in self.children_named(name))
+        texts = (child.text.strip() for name in names for child in self.children_by_name(name))
         return next(filter(None, texts), "")
 
 
