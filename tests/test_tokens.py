@@ -9,13 +9,13 @@ CHINESE = "这是一个关于语言模型的句子。" * 20
 
 
 @pytest.mark.parametrize(("text", "low", "high"), [(ENGLISH, 180, 230), (CHINESE, 200, 300), ("", 0, 0)])
-def test_the_estimate_is_near_what_tokenizers_say(text: str, low: float, high: float) -> None:
+def test_estimate_is_close_to_tokenizers(text: str, low: float, high: float) -> None:
     assert low <= tokens.estimate(text) <= high
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE, "x" * 5000, "a b " * 3000])
 @pytest.mark.parametrize("budget", [10, 50, 100])
-def test_a_cut_text_fits_and_uses_the_room(text: str, budget: int) -> None:
+def test_truncated_text_fits_and_uses_the_budget(text: str, budget: int) -> None:
     start = tokens.truncate(text, budget)
 
     assert text.startswith(start)
@@ -23,9 +23,9 @@ def test_a_cut_text_fits_and_uses_the_room(text: str, budget: int) -> None:
     assert tokens.estimate(start) > budget / 3
 
 
-def test_a_text_that_fits_is_not_cut() -> None:
+def test_fitting_text_is_not_truncated() -> None:
     assert tokens.truncate("short", 100) == "short"
 
 
-def test_a_cut_ends_at_a_sentence() -> None:
+def test_truncated_text_ends_at_a_sentence() -> None:
     assert tokens.truncate(ENGLISH, 60).endswith("dog.")

@@ -10,33 +10,35 @@ import re
 
 from openzim_mcp.text import best_cut
 
-_LETTERS = re.compile(r"[A-Za-z]+")
-_BLANKS = re.compile(r"\s+")
+_ASCII_LETTERS = re.compile(r"[A-Za-z]+")
+_WHITESPACE = re.compile(r"\s+")
 SAFETY_FACTOR = 1.1
-"""What a budget is enforced with, so that the estimate may err."""
+"""Budgets are enforced with this factor, as the estimate may be too low."""
 
 
 def estimate(text: str) -> float:
     """Return the estimated number of tokens."""
-    size = len(text)
-    letters = sum(map(len, _LETTERS.findall(text)))
-    blanks = sum(map(len, _BLANKS.findall(text)))
+    letters = sum(map(len, _ASCII_LETTERS.findall(text)))
+    whitespace = sum(map(len, _WHITESPACE.findall(text)))
+    others = len(text) - letters - whitespace
     if text.isascii():
-        return 0.215 * letters + 0.13 * blanks + 0.67 * (size - letters - blanks)
-    two = sum("\x7f" < c < "\u0800" for c in text)
-    four = sum(c > "\uffff" for c in text)
-    three = sum(c >= "\u0800" for c in text) - four
-    rest = max(0, size - letters - blanks - two - three - four)
-    return 0.215 * letters + 0.13 * blanks + 0.67 * rest + 0.42 * two + 0.95 * three + 1.9 * four
+        return 0.215 * letters + 0.13 * whitespace + 0.67 * others
+    # By the length of a character in UTF-8.
+    two_bytes = sum("\x7f" < c < "\u0800" for c in text)
+    four_bytes = sum(c > "\uffff" for c in text)
+    three_bytes = sum(c >= "\u0800" for c in text) - four_bytes
+    others = max(0, others - two_bytes - three_bytes - four_bytes)
+    ascii_tokens = 0.215 * letters + 0.13 * whitespace + 0.67 * others
+    return ascii_tokens + 0.42 * two_bytes + 0.95 * three_bytes + 1.9 * four_bytes
 
 
 def fits(text: str, budget: float) -> bool:
-    """Return whether a text stays inside a budget of tokens."""
+    """Return whether a text stays within a budget of tokens."""
     return estimate(text) * SAFETY_FACTOR <= budget
 
 
 def truncate(text: str, budget: float) -> str:
-    """Return the longest start of `text` that fits, ended at a line, a sentence or a word."""
+    """Return the longest start of `text` that fits, cut after a line, a sentence or a word."""
     if fits(text, budget):
         return text
     low, high = 0, len(text)

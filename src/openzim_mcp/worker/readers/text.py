@@ -64,13 +64,13 @@ def _declared_encoding(raw: bytes) -> str:
 
 def _document(text: str) -> Document:
     lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    visible = "\n".join(map(_escape_line, lines))
+    visible = "\n".join(map(_visible_line, lines))
     return Document.without_sections(
         tuple(Block("lines", part, 0) for part in visible.split("\n\n") if part.strip("\n"))
     )
 
 
-def _escape_line(line: str) -> str:
+def _visible_line(line: str) -> str:
     return f"\\{line}" if line.startswith("[content_offset=") else strip_invisible(line)
 
 
