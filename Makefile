@@ -59,7 +59,7 @@ lock: $(READY) ## pin the dependencies (LOCK_OPTIONS=--upgrade: in their newest 
 	$(COMPILE) --group dev --all-extras pyproject.toml --output-file requirements.lock
 	$(COMPILE) --constraint requirements.lock --group build --output-file deploy/build.lock
 	$(COMPILE) --constraint requirements.lock --all-extras pyproject.toml --output-file deploy/runtime.lock
-	for clients in handshake modern; do \
+	for clients in sdk1 sdk2; do \
 	  $(COMPILE) tests/clients/python/$$clients.in --output-file tests/clients/python/$$clients.lock; done
 
 clean: ## remove what was built

@@ -10,19 +10,22 @@ from typing import Any
 
 import pytest
 
-from clients import workshop
+from clients import tools
 from support.archives import ISLES, TOWNS, write_zim
 from support.http_server import TOKEN, HttpServer
 from support.stdio_server import COMMAND, server_environment
 
-Place = dict[str, Any]
-Visit = dict[str, Any]
+ServerParameters = dict[str, Any]
+"""How a client reaches a server: `url` and `headers`, or `command`, `args` and `env`."""
+ClientConfig = dict[str, Any]
+"""What a client script is started with: the parameters of the servers, and the directories of their archives."""
+CLIENT_TIMEOUT_SECONDS = 900
 _SLOW_BYTES = 40_000_000_000
 
 
 @dataclass(frozen=True)
 class Node:
-    """Node, and the programs that are installed beside it."""
+    """Node and the installed packages."""
 
     modules: Path
     scripts: Path
@@ -41,18 +44,18 @@ class Node:
 
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
-    """Node, with our scripts in a folder of their own that has the packages beside them, where they are looked for."""
-    modules, scripts = workshop.node_modules(), tmp_path_factory.mktemp("node")
-    for file in (workshop.HERE / "node").glob("*.mjs"):
+    """Node, with copies of our scripts in a folder where they find the packages."""
+    modules, scripts = tools.node_modules(), tmp_path_factory.mktemp("node")
+    for file in (tools.HERE / "node").glob("*.mjs"):
         shutil.copy(file, scripts)
     (scripts / "node_modules").symlink_to(modules)
     return Node(modules, scripts)
 
 
 @pytest.fixture(scope="session")
-def pressed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archives of every visit, written once."""
-    folder = tmp_path_factory.mktemp("pressed")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archives of all tests, written once."""
+    folder = tmp_path_factory.mktemp("archives")
     write_zim(folder / "isles_en_all_2026-01.zim", ISLES)
     write_zim(folder / "towns.zim", TOWNS)
     write_zim(folder / "slow.zim", {"A": "x"}, index=False)
@@ -62,70 +65,69 @@ def pressed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _lengthen(archive: Path) -> None:
-    """Move the checksum so far away that verifying it would take minutes; the hole takes no room on the disk."""
+    """Move the checksum so far back that verifying it would take minutes; the file is sparse and takes no space."""
     with archive.open("r+b") as file:
-        file.seek(72)  # where the header says that the checksum is
+        file.seek(72)  # the position of the checksum in the header
         file.write(_SLOW_BYTES.to_bytes(8, "little"))
         file.truncate(_SLOW_BYTES + 16)
 
 
-def stock(folder: Path, pressed: Path) -> Path:
-    """Fill and return a directory to serve, with what is to come kept aside in `spare`."""
-    for place, name, source in [
+def copy_archives(archives: Path, folder: Path) -> Path:
+    """Return a new directory to serve; `staged` beside it holds the archives that a client moves there."""
+    for subfolder, name, source in [
         ("zims", "isles_en_all_2026-01", "isles_en_all_2026-01"),
         ("zims", "towns", "towns"),
         ("zims", "slow", "slow"),
-        ("spare", "towns", "other"),
-        ("spare", "later", "later"),
+        ("staged", "towns", "other"),
+        ("staged", "later", "later"),
     ]:
-        target = folder / place / f"{name}.zim"
+        target = folder / subfolder / f"{name}.zim"
         target.parent.mkdir(exist_ok=True)
-        target.write_bytes((pressed / f"{source}.zim").read_bytes())
+        target.write_bytes((archives / f"{source}.zim").read_bytes())
     _lengthen(folder / "zims" / "slow.zim")
     return folder / "zims"
 
 
-def _told(shelf: Path, simple: Place, advanced: Place) -> Visit:
-    """What a client is told: how to reach the server in each mode, and where its archives are."""
+def _client_config(directory: Path, simple: ServerParameters, advanced: ServerParameters) -> ClientConfig:
     servers = {"simple": simple, "advanced": advanced}
-    return {"servers": servers, "shelf": str(shelf), "spare": str(shelf.parent / "spare")}
+    return {"servers": servers, "directory": str(directory), "staged": str(directory.parent / "staged")}
 
 
 @contextmanager
-def _served(shelf: Path, mode: str) -> Iterator[Place]:
-    """Serve a shelf over HTTP to who has the token."""
-    with HttpServer((shelf,), {"TOOL_MODE": mode, "WATCH_INTERVAL_SECONDS": "1", "AUTH_TOKEN": TOKEN}) as web:
-        yield {"url": web.url, "headers": {"Authorization": f"Bearer {TOKEN}"}}
+def _serve_http(directory: Path, mode: str) -> Iterator[ServerParameters]:
+    settings = {"TOOL_MODE": mode, "WATCH_INTERVAL_SECONDS": "1", "AUTH_TOKEN": TOKEN}
+    with HttpServer((directory,), settings) as server:
+        yield {"url": server.url, "headers": {"Authorization": f"Bearer {TOKEN}"}}
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, pressed: Path) -> Path:
-    """A directory of one's own, whose archives may be changed."""
-    return stock(tmp_path, pressed)
+def directory(tmp_path: Path, archives: Path) -> Path:
+    """A directory whose archives the test may change."""
+    return copy_archives(archives, tmp_path)
 
 
 @pytest.fixture
-def stdio(shelf: Path) -> Visit:
+def stdio(directory: Path) -> ClientConfig:
     """Servers that the client starts."""
 
-    def place(mode: str) -> Place:
-        arguments = [*COMMAND[1:], "--mode", mode, str(shelf)]
+    def parameters(mode: str) -> ServerParameters:
+        arguments = [*COMMAND[1:], "--mode", mode, str(directory)]
         settings = {"WATCH_INTERVAL_SECONDS": "1", "LOGGING__LEVEL": "WARNING"}
         return {"command": COMMAND[0], "args": arguments, "env": server_environment(settings)}
 
-    return _told(shelf, place("simple"), place("advanced"))
+    return _client_config(directory, parameters("simple"), parameters("advanced"))
 
 
 @pytest.fixture(scope="package")
-def shared_http(tmp_path_factory: pytest.TempPathFactory, pressed: Path) -> Iterator[Visit]:
-    """Servers over HTTP, for visitors who change nothing."""
-    shelf = stock(tmp_path_factory.mktemp("shared"), pressed)
-    with _served(shelf, "simple") as simple, _served(shelf, "advanced") as advanced:
-        yield _told(shelf, simple, advanced)
+def shared_http(tmp_path_factory: pytest.TempPathFactory, archives: Path) -> Iterator[ClientConfig]:
+    """Servers over HTTP, for clients that change nothing."""
+    directory = copy_archives(archives, tmp_path_factory.mktemp("shared"))
+    with _serve_http(directory, "simple") as simple, _serve_http(directory, "advanced") as advanced:
+        yield _client_config(directory, simple, advanced)
 
 
 @pytest.fixture
-def http(shelf: Path, shared_http: Visit) -> Iterator[Visit]:
-    """Servers over HTTP, the advanced one with archives that may be changed."""
-    with _served(shelf, "advanced") as advanced:
-        yield _told(shelf, shared_http["servers"]["simple"], advanced)
+def http(directory: Path, shared_http: ClientConfig) -> Iterator[ClientConfig]:
+    """Servers over HTTP; the archives of the advanced one may be changed."""
+    with _serve_http(directory, "advanced") as advanced:
+        yield _client_config(directory, shared_http["servers"]["simple"], advanced)

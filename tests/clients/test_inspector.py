@@ -1,4 +1,4 @@
-"""The MCP Inspector, on the command line, reads the server in both eras, over both transports, and finds its schemas portable."""
+"""The command line of the MCP Inspector uses the server in both protocol eras and over both transports."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from clients.conftest import Node, Place
+from clients.conftest import CLIENT_TIMEOUT_SECONDS, Node, ServerParameters
 
 ISLES = "isles_en_all_2026-01"
-READ = ["entry_path=Ravenport", f"zim_file_path={ISLES}"]
+READ_ARGUMENTS = ["entry_path=Ravenport", f"zim_file_path={ISLES}"]
 
 
-def target(place: Place) -> list[str]:
-    """How the Inspector is told where the server is."""
-    if "url" in place:
-        headers = [f"{name}: {value}" for name, value in place["headers"].items()]
-        return ["--transport", "http", "--server-url", place["url"], "--header", *headers]
-    return [place["command"], *place["args"], "-e", "OPENZIM_MCP_LOGGING__LEVEL=WARNING"]
+def server_options(server: ServerParameters) -> list[str]:
+    """The options with which the Inspector reaches a server."""
+    if "url" in server:
+        headers = [f"{name}: {value}" for name, value in server["headers"].items()]
+        return ["--transport", "http", "--server-url", server["url"], "--header", *headers]
+    return [server["command"], *server["args"], "-e", "OPENZIM_MCP_LOGGING__LEVEL=WARNING"]
 
 
 @pytest.fixture(params=["stdio", "shared_http"])
@@ -27,29 +27,41 @@ def inspect(node: Node, request: pytest.FixtureRequest) -> Any:
     servers = request.getfixturevalue(request.param)["servers"]
 
     def run(mode: str, era: str, *arguments: str) -> tuple[dict[str, Any], str]:
-        command = [node.command("mcp-inspector"), "--cli", *target(servers[mode])]
-        options = ["--protocol-era", era, "--connect-timeout", "60000", "--method", *arguments]
-        done = subprocess.run(
-            [*command, *options], capture_output=True, text=True, timeout=120, env=node.environment, check=False
+        command = [node.command("mcp-inspector"), "--cli", *server_options(servers[mode])]
+        options = [
+            "--protocol-era",
+            era,
+            "--connect-timeout",
+            str(CLIENT_TIMEOUT_SECONDS * 1000),
+            "--method",
+            *arguments,
+        ]
+        process = subprocess.run(
+            [*command, *options],
+            capture_output=True,
+            text=True,
+            timeout=CLIENT_TIMEOUT_SECONDS,
+            env=node.environment,
+            check=False,
         )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout), done.stderr
+        assert process.returncode == 0, process.stderr
+        return json.loads(process.stdout), process.stderr
 
     return run
 
 
 @pytest.mark.parametrize(("mode", "era"), [("advanced", "legacy"), ("advanced", "modern"), ("simple", "modern")])
-def test_no_schema_is_hard_to_carry_to_another_model(inspect: Any, mode: str, era: str) -> None:
-    answer, complaints = inspect(mode, era, "tools/list", "--strict")
+def test_schemas_are_portable(inspect: Any, mode: str, era: str) -> None:
+    result, warnings = inspect(mode, era, "tools/list", "--strict")
 
-    assert len(answer["tools"]) == {"advanced": 8, "simple": 1}[mode]
-    assert complaints == ""
+    assert len(result["tools"]) == {"advanced": 8, "simple": 1}[mode]
+    assert warnings == ""
 
 
 @pytest.mark.parametrize(
     ("era", "arguments", "expected"),
     [
-        ("legacy", ["tools/call", "--tool-name", "zim_get", "--tool-arg", *READ], "harbour town"),
+        ("legacy", ["tools/call", "--tool-name", "zim_get", "--tool-arg", *READ_ARGUMENTS], "harbour town"),
         ("modern", ["tools/call", "--tool-name", "zim_query", "--tool-arg", "query=list archives"], ISLES),
         ("modern", ["resources/list"], f"zim://{ISLES}"),
         ("legacy", ["resources/templates/list"], "zim://{name}/entry/{path}"),
@@ -58,7 +70,7 @@ def test_no_schema_is_hard_to_carry_to_another_model(inspect: Any, mode: str, er
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_the_inspector_uses_the_server(inspect: Any, era: str, arguments: list[str], expected: str) -> None:
-    answer, _ = inspect("advanced", era, *arguments)
+def test_inspector_uses_the_server(inspect: Any, era: str, arguments: list[str], expected: str) -> None:
+    result, _ = inspect("advanced", era, *arguments)
 
-    assert expected in json.dumps(answer)
+    assert expected in json.dumps(result)

@@ -1,4 +1,4 @@
-"""Clients that others have written see what the docs promise: each visits the server and reports what it saw."""
+"""Clients of others see what the docs promise: each uses the server and prints a report."""
 
 from __future__ import annotations
 
@@ -12,110 +12,117 @@ from typing import Any
 import httpx2
 import pytest
 
-from clients import workshop
-from clients.conftest import Node, Visit
+from clients import tools
+from clients.conftest import CLIENT_TIMEOUT_SECONDS, ClientConfig, Node
 from openzim_mcp.protocol.prompts import PROMPTS
 from openzim_mcp.protocol.tools import TOOLS
-from support.stdio_server import STATELESS_VERSION
+from support.stdio_server import STATELESS_VERSION, TIMEOUT_SECONDS, wait_until
 
-SEEN: dict[str, Any] = {
+REPORT: dict[str, Any] = {
     "simple_tools": ["zim_query"],
-    "answered": True,
+    "has_answer": True,
     "tools": [tool.name for tool in TOOLS],
-    "found": ["Ravenport", "Ravenport"],
-    "mistake": [True, "invalid_arguments"],
+    "first_hit": ["Ravenport", "Ravenport"],
+    "argument_error": [True, "invalid_arguments"],
     "progress": [1, 2, 3],
     "resources": ["zim://files", "zim://isles_en_all_2026-01", "zim://slow", "zim://towns"],
     "templates": ["zim://{name}", "zim://{name}/entry/{path}"],
     "article": ["text/html", True],
-    "picture": ["image/png", "not really a picture"],
-    "refusal": -32002,
+    "image": ["image/png", "not really a picture"],
+    "not_found_code": -32002,
     "prompts": [prompt.name for prompt in PROMPTS],
     "prompt": True,
-    "names": ["towns"],
-    "paths": ["Ravenport"],
-    "after_cancelling": "Ravenport",
+    "archive_names": ["towns"],
+    "entry_paths": ["Ravenport"],
+    "hit_after_cancelling": "Ravenport",
     "updated": ["zim://towns", "Other"],
     "list_changed": "list_changed",
 }
-AGENT = {"simple_tools", "answered", "tools", "found", "mistake", "article", "prompt"}
+AGENT = {"simple_tools", "has_answer", "tools", "first_hit", "argument_error", "article", "prompt"}
 
 
 @dataclass(frozen=True)
 class Sdk:
-    """A client, how it is run, and what of the server it can use."""
+    """A client script, its runtime, and the features of the server that it uses."""
 
     script: str
     runtime: str
     arguments: tuple[str, ...] = ()
-    uses: set[str] = field(default_factory=lambda: set(SEEN))
-    differs: dict[str, Any] = field(default_factory=dict)
+    features: set[str] = field(default_factory=lambda: set(REPORT))
+    differences: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return " ".join([self.script, *self.arguments])
 
     @property
     def expected(self) -> dict[str, Any]:
-        return {what: SEEN[what] for what in self.uses} | self.differs
+        return {feature: REPORT[feature] for feature in self.features} | self.differences
 
 
-HANDSHAKE = {"revision": "2025-11-25"}
-STATELESS = {"revision": STATELESS_VERSION, "refusal": -32602}
-FASTMCP = set(SEEN) - {"paths", "refusal", "after_cancelling", "updated", "list_changed"}
+WITH_INITIALIZE = {"version": "2025-11-25"}
+STATELESS = {"version": STATELESS_VERSION, "not_found_code": -32602}
+FASTMCP = set(REPORT) - {"entry_paths", "not_found_code", "hit_after_cancelling", "updated", "list_changed"}
 SDKS = [
-    Sdk("mcp1.py", "handshake", differs=HANDSHAKE),
-    Sdk("mcp2.py", "ours", ("legacy",), differs=HANDSHAKE),
-    Sdk("mcp2.py", "ours", (STATELESS_VERSION,), differs=STATELESS),
-    Sdk("typescript1.mjs", "node", differs=HANDSHAKE),
-    Sdk("typescript2.mjs", "node", ("legacy",), differs=HANDSHAKE | {"refusal": -32602}),  # its own word for -32002
-    Sdk("typescript2.mjs", "node", ("auto",), differs=STATELESS),
-    Sdk("typescript2.mjs", "node", ("pin",), differs=STATELESS),
-    Sdk("fastmcp_client.py", "modern", uses=FASTMCP, differs={"revision": STATELESS_VERSION}),
-    Sdk("langchain_tools.py", "handshake", uses=AGENT | {"picture"}),
-    Sdk("openai_agents.py", "handshake", uses=AGENT | {"resources", "templates", "prompts"}),
-    Sdk("pydantic_agents.py", "modern", uses=AGENT - {"mistake"} | {"resources", "templates", "prompts"}),
+    Sdk("mcp1.py", "sdk1", differences=WITH_INITIALIZE),
+    Sdk("mcp2.py", "ours", ("legacy",), differences=WITH_INITIALIZE),
+    Sdk("mcp2.py", "ours", (STATELESS_VERSION,), differences=STATELESS),
+    Sdk("typescript1.mjs", "node", differences=WITH_INITIALIZE),
+    # This SDK replaces -32002 by a code of its own.
+    Sdk("typescript2.mjs", "node", ("legacy",), differences=WITH_INITIALIZE | {"not_found_code": -32602}),
+    Sdk("typescript2.mjs", "node", ("auto",), differences=STATELESS),
+    Sdk("typescript2.mjs", "node", ("pin",), differences=STATELESS),
+    Sdk("fastmcp_client.py", "sdk2", features=FASTMCP, differences={"version": STATELESS_VERSION}),
+    Sdk("langchain_tools.py", "sdk1", features=AGENT | {"image"}),
+    Sdk("openai_agents.py", "sdk1", features=AGENT | {"resources", "templates", "prompts"}),
+    Sdk("pydantic_agents.py", "sdk2", features=AGENT - {"argument_error"} | {"resources", "templates", "prompts"}),
 ]
-VISITS = [(sdk, transport) for sdk in SDKS for transport in ("stdio", "http")]
+RUNS = [(sdk, transport) for sdk in SDKS for transport in ("stdio", "http")]
 
 
 @pytest.fixture
 def command(sdk: Sdk, request: pytest.FixtureRequest) -> list[str]:
-    """How a client is run; what it needs is installed first."""
+    """The command of a client; the packages that it needs are installed first."""
     if sdk.runtime == "node":
         node: Node = request.getfixturevalue("node")
         return [node.command("node"), node.script(sdk.script)]
-    interpreter = sys.executable if sdk.runtime == "ours" else workshop.python_with(sdk.runtime)
-    return [interpreter, str(workshop.HERE / "python" / sdk.script)]
+    interpreter = sys.executable if sdk.runtime == "ours" else tools.python_with(sdk.runtime)
+    return [interpreter, str(tools.HERE / "python" / sdk.script)]
 
 
 @pytest.fixture
-def visit(sdk: Sdk, transport: str, request: pytest.FixtureRequest) -> Visit:
-    """Where a client goes: to archives of its own if it changes them."""
-    is_guest = transport == "http" and "updated" not in sdk.uses
-    found: Visit = request.getfixturevalue("shared_http" if is_guest else transport)
-    return found
+def config(sdk: Sdk, transport: str, request: pytest.FixtureRequest) -> ClientConfig:
+    """The servers of a client, with a directory for itself if it changes archives."""
+    is_read_only = transport == "http" and "updated" not in sdk.features
+    client_config: ClientConfig = request.getfixturevalue("shared_http" if is_read_only else transport)
+    return client_config
 
 
-def numbers(visit: Visit) -> str:
-    """What the advanced server of a visit over HTTP has counted."""
-    place = visit["servers"]["advanced"]
-    return httpx2.get(place["url"].replace("/mcp", "/metrics"), headers=place["headers"]).text
+def metrics(config: ClientConfig) -> str:
+    """The metrics of the advanced server over HTTP."""
+    server = config["servers"]["advanced"]
+    url = server["url"].replace("/mcp", "/metrics")
+    return httpx2.get(url, headers=server["headers"], timeout=TIMEOUT_SECONDS).text
 
 
-@pytest.mark.parametrize(("sdk", "transport"), VISITS, ids=str)
-def test_a_client_sees_what_is_promised(sdk: Sdk, transport: str, command: list[str], visit: Visit) -> None:
-    arguments = [json.dumps(visit), *sdk.arguments]
+@pytest.mark.parametrize(("sdk", "transport"), RUNS, ids=str)
+def test_client_sees_what_the_docs_promise(sdk: Sdk, transport: str, command: list[str], config: ClientConfig) -> None:
+    process = subprocess.run(
+        [*command, json.dumps(config), *sdk.arguments],
+        capture_output=True,
+        text=True,
+        timeout=CLIENT_TIMEOUT_SECONDS,
+        check=False,
+    )
 
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, check=False)
-
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == sdk.expected
-    if transport == "http" and "after_cancelling" in sdk.uses:
-        assert 'openzim_mcp_calls_total{method="tools/call",outcome="cancelled",tool="zim_health"} 1' in numbers(visit)
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout.splitlines()[-1]) == sdk.expected
+    if transport == "http" and "hit_after_cancelling" in sdk.features:
+        cancelled = 'openzim_mcp_calls_total{method="tools/call",outcome="cancelled",tool="zim_health"} 1'
+        wait_until(lambda: cancelled in metrics(config))
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_every_feature_is_used_through_two_clients(transport: str) -> None:
-    users = Counter(what for sdk, way in VISITS for what in sdk.uses if way == transport)
+def test_every_feature_is_used_by_two_clients(transport: str) -> None:
+    counts = Counter(feature for sdk, used_transport in RUNS for feature in sdk.features if used_transport == transport)
 
-    assert [what for what in SEEN if users[what] < 2] == []
+    assert [feature for feature in REPORT if counts[feature] < 2] == []

@@ -7,37 +7,47 @@ import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { Ear, cancel, change, look, lookSimple, report, transport } from './visit.mjs';
+import {
+  Notifications,
+  TIMEOUT_MS,
+  changeArchives,
+  createTransport,
+  readEverything,
+  report,
+  searchAfterCancelling,
+  useSimpleMode,
+} from './exercise.mjs';
 
-async function connected(mode, visit) {
+async function connect(mode, use) {
   const client = new Client({ name: 'typescript1', version: '1' });
-  const way = transport(mode, { Http: StreamableHTTPClientTransport, Stdio: StdioClientTransport });
-  const ear = new Ear();
-  client.setNotificationHandler(ResourceUpdatedNotificationSchema, (note) => void ear.heard.push(note.params.uri));
-  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void ear.heard.push('list_changed'));
-  client.setNotificationHandler(ProgressNotificationSchema, (note) => void ear.progress.push(note.params.progress));
-  let revision;
-  const tell = way.setProtocolVersion?.bind(way);
-  way.setProtocolVersion = (version) => {
-    revision = version;
-    tell?.(version);
+  const transport = createTransport(mode, { Http: StreamableHTTPClientTransport, Stdio: StdioClientTransport });
+  const notifications = new Notifications();
+  const { received, progress } = notifications;
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void received.push(params.uri));
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void received.push('list_changed'));
+  client.setNotificationHandler(ProgressNotificationSchema, ({ params }) => void progress.push(params.progress));
+  let protocolVersion;
+  const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
+  transport.setProtocolVersion = (version) => {
+    protocolVersion = version;
+    setProtocolVersion?.(version);
   };
-  await client.connect(way);
+  await client.connect(transport, { timeout: TIMEOUT_MS });
   try {
-    return await visit(client, ear, () => revision);
+    return await use(client, notifications, () => protocolVersion);
   } finally {
     await client.close();
   }
 }
 
-const simple = await connected('simple', lookSimple);
-const advanced = await connected('advanced', async (client, ear, revision) => {
+const simple = await connect('simple', useSimpleMode);
+const advanced = await connect('advanced', async (client, notifications, protocolVersion) => {
   const call = (request, options) => client.callTool(request, undefined, options);
-  const seen = await look(client, call, ear);
-  const after_cancelling = await cancel(client, call);
+  const results = await readEverything(client, call, notifications);
+  const hit_after_cancelling = await searchAfterCancelling(client, call, notifications);
   await client.subscribeResource({ uri: 'zim://towns' });
-  const heard = await change(client, ear);
+  const changes = await changeArchives(client, notifications);
   await client.unsubscribeResource({ uri: 'zim://towns' });
-  return { revision: revision(), ...seen, after_cancelling, ...heard };
+  return { version: protocolVersion(), ...results, hit_after_cancelling, ...changes };
 });
 report({ ...simple, ...advanced });

@@ -1,43 +1,55 @@
-// The client of the TypeScript SDK, version 2, in the era that is asked for.
+// The client of the TypeScript SDK, version 2, in the mode given as argument.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { ERA, Ear, cancel, change, look, lookSimple, report, transport } from './visit.mjs';
+import {
+  MODE,
+  Notifications,
+  TIMEOUT_MS,
+  changeArchives,
+  createTransport,
+  readEverything,
+  report,
+  searchAfterCancelling,
+  useSimpleMode,
+} from './exercise.mjs';
 
-const MODES = { legacy: 'legacy', auto: 'auto', pin: { pin: '2026-07-28' } };
+const NEGOTIATION = { legacy: 'legacy', auto: 'auto', pin: { pin: '2026-07-28' } };
 
-async function connected(mode, visit) {
-  const client = new Client({ name: 'typescript2', version: '1' }, { versionNegotiation: { mode: MODES[ERA] } });
-  const ear = new Ear();
-  client.setNotificationHandler('notifications/resources/updated', (note) => void ear.heard.push(note.params.uri));
-  client.setNotificationHandler('notifications/resources/list_changed', () => void ear.heard.push('list_changed'));
-  client.setNotificationHandler('notifications/progress', (note) => void ear.progress.push(note.params.progress));
-  await client.connect(transport(mode, { Http: StreamableHTTPClientTransport, Stdio: StdioClientTransport }));
+async function connect(mode, use) {
+  const client = new Client({ name: 'typescript2', version: '1' }, { versionNegotiation: { mode: NEGOTIATION[MODE] } });
+  const notifications = new Notifications();
+  const { received, progress } = notifications;
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => void received.push(params.uri));
+  client.setNotificationHandler('notifications/resources/list_changed', () => void received.push('list_changed'));
+  client.setNotificationHandler('notifications/progress', ({ params }) => void progress.push(params.progress));
+  const transport = createTransport(mode, { Http: StreamableHTTPClientTransport, Stdio: StdioClientTransport });
+  await client.connect(transport, { timeout: TIMEOUT_MS });
   try {
-    return await visit(client, ear);
+    return await use(client, notifications);
   } finally {
     await client.close();
   }
 }
 
-async function subscribed(client, visit) {
-  if (ERA !== 'legacy') {
-    const listening = await client.listen({ resourceSubscriptions: ['zim://towns'], resourcesListChanged: true });
-    const heard = await visit();
-    await listening.close();
-    return heard;
+async function subscribe(client, use) {
+  if (MODE !== 'legacy') {
+    const subscription = await client.listen({ resourceSubscriptions: ['zim://towns'], resourcesListChanged: true });
+    const changes = await use();
+    await subscription.close();
+    return changes;
   }
   await client.subscribeResource({ uri: 'zim://towns' });
-  const heard = await visit();
+  const changes = await use();
   await client.unsubscribeResource({ uri: 'zim://towns' });
-  return heard;
+  return changes;
 }
 
-const simple = await connected('simple', lookSimple);
-const advanced = await connected('advanced', async (client, ear) => {
+const simple = await connect('simple', useSimpleMode);
+const advanced = await connect('advanced', async (client, notifications) => {
   const call = (request, options) => client.callTool(request, options);
-  const seen = await look(client, call, ear);
-  const after_cancelling = await cancel(client, call);
-  const heard = await subscribed(client, () => change(client, ear));
-  return { revision: client.getNegotiatedProtocolVersion(), ...seen, after_cancelling, ...heard };
+  const results = await readEverything(client, call, notifications);
+  const hit_after_cancelling = await searchAfterCancelling(client, call, notifications);
+  const changes = await subscribe(client, () => changeArchives(client, notifications));
+  return { version: client.getNegotiatedProtocolVersion(), ...results, hit_after_cancelling, ...changes };
 });
 report({ ...simple, ...advanced });

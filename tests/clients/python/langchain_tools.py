@@ -1,10 +1,10 @@
-"""The MCP adapters of LangChain: what an agent of that framework is given."""
+"""The MCP adapters of LangChain: the tools, resources and prompts that an agent gets."""
 
 from __future__ import annotations
 
 import asyncio
 
-import visit
+import exercise
 from langchain_core.tools import BaseTool, ToolException
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.prompts import load_mcp_prompt
@@ -13,8 +13,10 @@ from langchain_mcp_adapters.tools import load_mcp_tools
 
 
 def connection(mode: str) -> dict[str, object]:
-    place = visit.place(mode)
-    return {"transport": "streamable_http" if "url" in place else "stdio", **place}
+    parameters = exercise.server_parameters(mode)
+    if "url" in parameters:
+        return {"transport": "streamable_http", "timeout": exercise.TIMEOUT_SECONDS, **parameters}
+    return {"transport": "stdio", **parameters}
 
 
 def text(result: object) -> str:
@@ -22,34 +24,34 @@ def text(result: object) -> str:
     return result if isinstance(result, str) else result[0]["text"]
 
 
-async def refused(browse: BaseTool) -> list[bool | str]:
-    """Return whether the framework takes a refusal for an error, and which kind it is."""
+async def call_with_invalid_arguments(browse: BaseTool) -> list[bool | str]:
+    """Return whether the framework raises an error, and the `operation` code of the error."""
     browse.handle_tool_error = False
     try:
-        return [False, visit.operation(text(await browse.ainvoke(visit.MISTAKE[1])))]
+        return [False, exercise.operation(text(await browse.ainvoke(exercise.INVALID_CALL[1])))]
     except ToolException as error:
-        return [True, visit.operation(str(error))]
+        return [True, exercise.operation(str(error))]
 
 
 async def main() -> None:
     client = MultiServerMCPClient({mode: connection(mode) for mode in ("simple", "advanced")})
     async with client.session("simple") as session:
-        simple = {tool.name: tool for tool in await load_mcp_tools(session)}
-        answer = await simple["zim_query"].ainvoke(visit.QUESTION[1])
+        simple_tools = {tool.name: tool for tool in await load_mcp_tools(session)}
+        answer = await simple_tools["zim_query"].ainvoke(exercise.QUESTION[1])
     async with client.session("advanced") as session:
         tools = {tool.name: tool for tool in await load_mcp_tools(session)}
-        found = await tools["zim_search"].ainvoke(visit.SEARCH[1])
-        mistake = await refused(tools["zim_browse"])
-        article, picture = await load_mcp_resources(session, uris=[visit.ARTICLE, visit.PICTURE])
+        hits = await tools["zim_search"].ainvoke(exercise.SEARCH[1])
+        argument_error = await call_with_invalid_arguments(tools["zim_browse"])
+        article, image = await load_mcp_resources(session, uris=[exercise.ARTICLE_URI, exercise.IMAGE_URI])
         prompt = await load_mcp_prompt(session, "explore", arguments={"zim_file_path": "towns"})
-    visit.report(
-        simple_tools=list(simple),
-        answered=visit.founded(text(answer)),
+    exercise.report(
+        simple_tools=list(simple_tools),
+        has_answer=exercise.has_answer(text(answer)),
         tools=list(tools),
-        found=[visit.best(text(found))] * 2,
-        mistake=mistake,
+        first_hit=[exercise.first_path(text(hits))] * 2,
+        argument_error=argument_error,
         article=[article.mimetype, "harbour town" in article.as_string()],
-        picture=[picture.mimetype, picture.as_bytes().decode()],
+        image=[image.mimetype, image.as_bytes().decode()],
         prompt="towns" in prompt[0].content,
     )
 

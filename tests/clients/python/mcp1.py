@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
-import visit
+import exercise
 from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
@@ -16,73 +16,84 @@ from pydantic import AnyUrl
 
 
 def transport(mode: str) -> Any:
-    place = visit.place(mode)
-    if "url" in place:
-        return streamable_http_client(place["url"], http_client=create_mcp_http_client(place["headers"]))
-    return stdio_client(StdioServerParameters(**place))
+    parameters = exercise.server_parameters(mode)
+    if "url" in parameters:
+        return streamable_http_client(parameters["url"], http_client=create_mcp_http_client(parameters["headers"]))
+    return stdio_client(StdioServerParameters(**parameters))
 
 
 @asynccontextmanager
-async def connected(mode: str, hear: Any = None) -> AsyncIterator[tuple[ClientSession, str]]:
+async def connect(mode: str, handle_message: Any = None) -> AsyncIterator[tuple[ClientSession, str]]:
     async with (
         transport(mode) as (incoming, outgoing, *_),
-        ClientSession(incoming, outgoing, message_handler=hear) as session,
+        ClientSession(incoming, outgoing, message_handler=handle_message) as session,
     ):
-        answer = await session.initialize()
-        yield session, str(answer.protocolVersion)
+        result = await session.initialize()
+        yield session, str(result.protocolVersion)
 
 
-async def cancelled(session: ClientSession) -> str:
-    """Ask for something long, take it back in the way of the protocol, and return what the next call says."""
-    number = session._request_id
+class Notifications:
+    """The notifications that a session has received."""
 
-    async def ask() -> None:
-        with suppress(McpError):  # over HTTP a call that was taken back gets an error, which ends its stream
-            await session.call_tool(*visit.VERIFY)
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[str] = asyncio.Queue()
+
+    async def handle_message(self, message: Any) -> None:
+        notification = getattr(message, "root", None)
+        if isinstance(notification, types.ResourceUpdatedNotification):
+            self._queue.put_nowait(str(notification.params.uri))
+        elif isinstance(notification, types.ResourceListChangedNotification):
+            self._queue.put_nowait("list_changed")
+
+    async def wait_for(self, expected: str) -> str:
+        while (notification := await asyncio.wait_for(self._queue.get(), exercise.TIMEOUT_SECONDS)) != expected:
+            pass
+        return notification
+
+
+async def search_after_cancelling(session: ClientSession) -> str:
+    """Start a long call, cancel it with a notification, and return the first hit of the next call."""
+    request_id = session._request_id
+    is_running = anyio.Event()
+
+    async def note_progress(_progress: float, _total: float | None, _message: str | None) -> None:
+        is_running.set()
+
+    async def verify() -> None:
+        with suppress(McpError):  # over HTTP a cancelled call gets an error, which ends its stream
+            await session.call_tool(*exercise.VERIFY, progress_callback=note_progress)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ask)
-        await anyio.sleep(0.5)
-        params = types.CancelledNotificationParams(requestId=number)
+        tasks.start_soon(verify)
+        with anyio.fail_after(exercise.TIMEOUT_SECONDS):
+            await is_running.wait()
+        params = types.CancelledNotificationParams(requestId=request_id)
         await session.send_notification(types.ClientNotification(types.CancelledNotification(params=params)))
-        answer = await session.call_tool(*visit.SEARCH)
+        hits = await session.call_tool(*exercise.SEARCH)
         tasks.cancel_scope.cancel()
-    return visit.best(answer.content[0].text)
+    return exercise.first_path(hits.content[0].text)
 
 
 async def main() -> None:
-    heard: asyncio.Queue[str] = asyncio.Queue()
+    notifications = Notifications()
+    progress: list[float] = []
 
-    async def hear(message: Any) -> None:
-        note = getattr(message, "root", None)
-        if isinstance(note, types.ResourceUpdatedNotification):
-            heard.put_nowait(str(note.params.uri))
-        elif isinstance(note, types.ResourceListChangedNotification):
-            heard.put_nowait("list_changed")
+    async def record_progress(value: float, _total: float | None, _message: str | None) -> None:
+        progress.append(value)
 
-    async def told(wanted: str) -> str:
-        while (message := await asyncio.wait_for(heard.get(), 20)) != wanted:
-            pass
-        return message
-
-    steps: list[float] = []
-
-    async def step(progress: float, _total: float | None, _message: str | None) -> None:
-        steps.append(progress)
-
-    async with connected("simple") as (session, _):
-        simple = [tool.name for tool in (await session.list_tools()).tools]
-        answer = await session.call_tool(*visit.QUESTION)
-    async with connected("advanced", hear) as (session, revision):
+    async with connect("simple") as (session, _):
+        simple_tools = [tool.name for tool in (await session.list_tools()).tools]
+        answer = await session.call_tool(*exercise.QUESTION)
+    async with connect("advanced", notifications.handle_message) as (session, version):
         tools = [tool.name for tool in (await session.list_tools()).tools]
-        found = await session.call_tool(*visit.SEARCH)
-        mistake = await session.call_tool(*visit.MISTAKE)
-        await session.call_tool(*visit.SEVERAL, progress_callback=step)
+        hits = await session.call_tool(*exercise.SEARCH)
+        error = await session.call_tool(*exercise.INVALID_CALL)
+        await session.call_tool(*exercise.THREE_ENTRIES, progress_callback=record_progress)
         resources = await session.list_resources()
         templates = await session.list_resource_templates()
-        article = (await session.read_resource(AnyUrl(visit.ARTICLE))).contents[0]
-        picture = (await session.read_resource(AnyUrl(visit.PICTURE))).contents[0]
-        code = await visit.refusal(lambda uri: session.read_resource(AnyUrl(uri)))
+        article = (await session.read_resource(AnyUrl(exercise.ARTICLE_URI))).contents[0]
+        image = (await session.read_resource(AnyUrl(exercise.IMAGE_URI))).contents[0]
+        not_found_code = await exercise.not_found_code(lambda uri: session.read_resource(AnyUrl(uri)))
         prompts = await session.list_prompts()
         prompt = await session.get_prompt("explore", {"zim_file_path": "towns"})
         names = await session.complete(
@@ -91,37 +102,36 @@ async def main() -> None:
         paths = await session.complete(
             types.ResourceTemplateReference(type="ref/resource", uri="zim://{name}/entry/{path}"),
             {"name": "path", "value": "Raven"},
-            {"name": visit.ISLES},
+            {"name": exercise.ISLES},
         )
-        after = await cancelled(session)
+        hit_after_cancelling = await search_after_cancelling(session)
         await session.subscribe_resource(AnyUrl("zim://towns"))
-        await anyio.sleep(0.5)
-        visit.put("towns")
-        updated = await told("zim://towns")
+        exercise.put_archive("towns")
+        updated = await notifications.wait_for("zim://towns")
         overview = (await session.read_resource(AnyUrl("zim://towns"))).contents[0].text
-        visit.put("later")
-        changed = await told("list_changed")
+        exercise.put_archive("later")
+        list_changed = await notifications.wait_for("list_changed")
         await session.unsubscribe_resource(AnyUrl("zim://towns"))
-    visit.report(
-        revision=revision,
-        simple_tools=simple,
-        answered=visit.founded(answer.content[0].text),
+    exercise.report(
+        version=version,
+        simple_tools=simple_tools,
+        has_answer=exercise.has_answer(answer.content[0].text),
         tools=tools,
-        found=[found.structuredContent["results"][0]["path"], visit.best(found.content[0].text)],
-        mistake=[mistake.isError, visit.operation(mistake.content[0].text)],
-        progress=steps,
-        resources=[str(row.uri) for row in resources.resources],
-        templates=[row.uriTemplate for row in templates.resourceTemplates],
+        first_hit=[hits.structuredContent["results"][0]["path"], exercise.first_path(hits.content[0].text)],
+        argument_error=[error.isError, exercise.operation(error.content[0].text)],
+        progress=progress,
+        resources=[str(resource.uri) for resource in resources.resources],
+        templates=[template.uriTemplate for template in templates.resourceTemplates],
         article=[article.mimeType, "harbour town" in article.text],
-        picture=[picture.mimeType, visit.decoded(picture.blob)],
-        refusal=code,
+        image=[image.mimeType, exercise.decode(image.blob)],
+        not_found_code=not_found_code,
         prompts=[row.name for row in prompts.prompts],
         prompt="towns" in prompt.messages[0].content.text,
-        names=names.completion.values,
-        paths=paths.completion.values,
-        after_cancelling=after,
-        updated=[updated, visit.title(overview)],
-        list_changed=changed,
+        archive_names=names.completion.values,
+        entry_paths=paths.completion.values,
+        hit_after_cancelling=hit_after_cancelling,
+        updated=[updated, exercise.title(overview)],
+        list_changed=list_changed,
     )
 
 

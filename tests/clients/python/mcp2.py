@@ -1,4 +1,4 @@
-"""The client of the `mcp` package, version 2, in the era that is asked for."""
+"""The client of the `mcp` package, version 2, in the mode given as argument."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import exercise
 import mcp_types as types
-import visit
 from mcp import Client, MCPDeprecationWarning, StdioServerParameters
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 
-ERA = sys.argv[2]
+MODE = sys.argv[2]
 
 
 def transport(mode: str) -> Any:
-    place = visit.place(mode)
-    if "url" in place:
-        return streamable_http_client(place["url"], http_client=create_mcp_http_client(place["headers"]))
-    return StdioServerParameters(**place)
+    parameters = exercise.server_parameters(mode)
+    if "url" in parameters:
+        return streamable_http_client(parameters["url"], http_client=create_mcp_http_client(parameters["headers"]))
+    return StdioServerParameters(**parameters)
 
 
-def client(mode: str, hear: Any = None) -> Client:
-    return Client(transport(mode), mode=ERA, message_handler=hear)
+def client(mode: str, handle_message: Any = None) -> Client:
+    return Client(transport(mode), mode=MODE, message_handler=handle_message)
 
 
-class Ear:
-    """The notifications of a connection, whichever way they come."""
+class Notifications:
+    """The notifications of a connection, received as messages or from a subscription's stream."""
 
     def __init__(self) -> None:
-        self._heard: asyncio.Queue[str] = asyncio.Queue()
+        self._queue: asyncio.Queue[str] = asyncio.Queue()
 
-    async def hear(self, message: Any) -> None:
+    async def handle_message(self, message: Any) -> None:
         if isinstance(message, types.ResourceUpdatedNotification):
-            self._heard.put_nowait(message.params.uri)
+            self._queue.put_nowait(message.params.uri)
         elif isinstance(message, types.ResourceListChangedNotification):
-            self._heard.put_nowait("list_changed")
+            self._queue.put_nowait("list_changed")
 
     async def listen(self, subscription: Any) -> None:
         async for event in subscription:
             if isinstance(event, ResourceUpdated):
-                self._heard.put_nowait(event.uri)
+                self._queue.put_nowait(event.uri)
             elif isinstance(event, ResourcesListChanged):
-                self._heard.put_nowait("list_changed")
+                self._queue.put_nowait("list_changed")
 
-    async def told(self, wanted: str) -> str:
-        while (message := await asyncio.wait_for(self._heard.get(), 20)) != wanted:
+    async def wait_for(self, expected: str) -> str:
+        while (notification := await asyncio.wait_for(self._queue.get(), exercise.TIMEOUT_SECONDS)) != expected:
             pass
-        return message
+        return notification
 
 
 @asynccontextmanager
-async def subscribed(session: Client, ear: Ear) -> AsyncIterator[None]:
-    if ERA == "legacy":
+async def subscribe(session: Client, notifications: Notifications) -> AsyncIterator[None]:
+    if MODE == "legacy":
         await session.subscribe_resource("zim://towns")
         yield
         await session.unsubscribe_resource("zim://towns")
@@ -66,75 +66,85 @@ async def subscribed(session: Client, ear: Ear) -> AsyncIterator[None]:
         session.listen(resources_list_changed=True, resource_subscriptions=["zim://towns"]) as subscription,
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(ear.listen, subscription)
+        tasks.start_soon(notifications.listen, subscription)
         yield
         tasks.cancel_scope.cancel()
 
 
-async def cancelled(session: Client) -> str:
-    """Give up waiting for something long, and return what the next call says."""
-    with anyio.move_on_after(0.5):
-        await session.call_tool(*visit.VERIFY)
-    return visit.best((await session.call_tool(*visit.SEARCH)).content[0].text)
+async def search_after_cancelling(session: Client) -> str:
+    """Start a long call, stop waiting for it, and return the first hit of the next call."""
+    is_running = anyio.Event()
+
+    async def note_progress(_progress: float, _total: float | None, _message: str | None) -> None:
+        is_running.set()
+
+    async def verify() -> None:
+        await session.call_tool(*exercise.VERIFY, progress_callback=note_progress)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(verify)
+        with anyio.fail_after(exercise.TIMEOUT_SECONDS):
+            await is_running.wait()
+        tasks.cancel_scope.cancel()
+    return exercise.first_path((await session.call_tool(*exercise.SEARCH)).content[0].text)
 
 
 async def main() -> None:
-    ear = Ear()
-    steps: list[float] = []
+    notifications = Notifications()
+    progress: list[float] = []
 
-    async def step(progress: float, _total: float | None, _message: str | None) -> None:
-        steps.append(progress)
+    async def record_progress(value: float, _total: float | None, _message: str | None) -> None:
+        progress.append(value)
 
     async with client("simple") as session:
-        simple = [tool.name for tool in (await session.list_tools()).tools]
-        answer = await session.call_tool(*visit.QUESTION)
-    async with client("advanced", ear.hear) as session:
-        revision = session.protocol_version
+        simple_tools = [tool.name for tool in (await session.list_tools()).tools]
+        answer = await session.call_tool(*exercise.QUESTION)
+    async with client("advanced", notifications.handle_message) as session:
+        version = session.protocol_version
         tools = [tool.name for tool in (await session.list_tools()).tools]
-        found = await session.call_tool(*visit.SEARCH)
-        mistake = await session.call_tool(*visit.MISTAKE)
-        await session.call_tool(*visit.SEVERAL, progress_callback=step)
+        hits = await session.call_tool(*exercise.SEARCH)
+        error = await session.call_tool(*exercise.INVALID_CALL)
+        await session.call_tool(*exercise.THREE_ENTRIES, progress_callback=record_progress)
         resources = await session.list_resources()
         templates = await session.list_resource_templates()
-        article = (await session.read_resource(visit.ARTICLE)).contents[0]
-        picture = (await session.read_resource(visit.PICTURE)).contents[0]
-        code = await visit.refusal(session.read_resource)
+        article = (await session.read_resource(exercise.ARTICLE_URI)).contents[0]
+        image = (await session.read_resource(exercise.IMAGE_URI)).contents[0]
+        not_found_code = await exercise.not_found_code(session.read_resource)
         prompts = await session.list_prompts()
         prompt = await session.get_prompt("explore", {"zim_file_path": "towns"})
         names = await session.complete(types.PromptReference(name="explore"), {"name": "zim_file_path", "value": "to"})
         paths = await session.complete(
             types.ResourceTemplateReference(uri="zim://{name}/entry/{path}"),
             {"name": "path", "value": "Raven"},
-            {"name": visit.ISLES},
+            {"name": exercise.ISLES},
         )
-        after = await cancelled(session)
-        async with subscribed(session, ear):
-            await anyio.sleep(0.5)
-            visit.put("towns")
-            updated = await ear.told("zim://towns")
+        hit_after_cancelling = await search_after_cancelling(session)
+        async with subscribe(session, notifications):
+            exercise.put_archive("towns")
+            updated = await notifications.wait_for("zim://towns")
             overview = (await session.read_resource("zim://towns")).contents[0].text
-            visit.put("later")
-            changed = await ear.told("list_changed")
-    visit.report(
-        revision=revision,
-        simple_tools=simple,
-        answered=visit.founded(answer.content[0].text),
+            exercise.put_archive("later")
+            list_changed = await notifications.wait_for("list_changed")
+    exercise.report(
+        version=version,
+        simple_tools=simple_tools,
+        has_answer=exercise.has_answer(answer.content[0].text),
         tools=tools,
-        found=[found.structured_content["results"][0]["path"], visit.best(found.content[0].text)],
-        mistake=[mistake.is_error, visit.operation(mistake.content[0].text)],
-        progress=steps,
-        resources=[str(row.uri) for row in resources.resources],
-        templates=[row.uri_template for row in templates.resource_templates],
+        first_hit=[hits.structured_content["results"][0]["path"], exercise.first_path(hits.content[0].text)],
+        argument_error=[error.is_error, exercise.operation(error.content[0].text)],
+        progress=progress,
+        resources=[str(resource.uri) for resource in resources.resources],
+        templates=[template.uri_template for template in templates.resource_templates],
         article=[article.mime_type, "harbour town" in article.text],
-        picture=[picture.mime_type, visit.decoded(picture.blob)],
-        refusal=code,
+        image=[image.mime_type, exercise.decode(image.blob)],
+        not_found_code=not_found_code,
         prompts=[row.name for row in prompts.prompts],
         prompt="towns" in prompt.messages[0].content.text,
-        names=names.completion.values,
-        paths=paths.completion.values,
-        after_cancelling=after,
-        updated=[updated, visit.title(overview)],
-        list_changed=changed,
+        archive_names=names.completion.values,
+        entry_paths=paths.completion.values,
+        hit_after_cancelling=hit_after_cancelling,
+        updated=[updated, exercise.title(overview)],
+        list_changed=list_changed,
     )
 
 

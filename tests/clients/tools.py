@@ -1,4 +1,4 @@
-"""Where the judges live: programs of others, in pinned versions, installed once into a cache outside the tree."""
+"""Clients and tools of others in pinned versions, each installed once into a cache outside the project."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from support.archives import CACHES
 
 HERE = Path(__file__).parent
 CACHE = CACHES / "openzim-mcp" / "clients"
-_INSTALL_SECONDS = 600
-_NO_REGISTRY = [
+_INSTALL_TIMEOUT_SECONDS = 1800
+_OFFLINE_ERRORS = [
     "ENOTFOUND",
     "EAI_AGAIN",
     "ECONNREFUSED",
@@ -30,8 +30,8 @@ _NO_REGISTRY = [
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Let one run at a time install into a folder."""
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Let one process at a time install into a folder."""
     fcntl = pytest.importorskip("fcntl", reason="the clients are installed on POSIX systems only")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
@@ -39,52 +39,54 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _install(kind: str, pins: bytes, fill: Callable[[Path], list[list[str]]]) -> Path:
-    """Return the folder of what these pins name, after running the commands that fill it if it is new."""
+def _install(kind: str, pins: bytes, install_commands: Callable[[Path], list[list[str]]]) -> Path:
+    """Return the folder for these pinned versions; they are installed if it is new."""
     folder = CACHE / f"{kind}-{hashlib.sha256(pins + sys.version.encode()).hexdigest()[:12]}"
-    ready = folder / ".ready"
-    with _alone(folder):
-        if not ready.exists():
+    is_complete = folder / ".ready"
+    with _exclusive(folder):
+        if not is_complete.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            for command in fill(folder):
+            for command in install_commands(folder):
                 _run(command, folder)
-            ready.touch()
+            is_complete.touch()
     return folder
 
 
 def _run(command: list[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False)
-    said = done.stdout + done.stderr
-    if done.returncode and any(sign in said for sign in _NO_REGISTRY):
-        pytest.skip(f"no registry to install the clients from: {said.strip().splitlines()[-1]}")
-    assert done.returncode == 0, said
+    process = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT_SECONDS, check=False
+    )
+    output = process.stdout + process.stderr
+    if process.returncode and any(error in output for error in _OFFLINE_ERRORS):
+        pytest.skip(f"no package registry to install the clients from: {output.strip().splitlines()[-1]}")
+    assert process.returncode == 0, output
 
 
 def python_with(name: str) -> str:
-    """Return a Python interpreter that has what `python/NAME.lock` lists."""
+    """Return a Python interpreter with the packages of `python/NAME.lock`."""
     lock = HERE / "python" / f"{name}.lock"
 
-    def fill(folder: Path) -> list[list[str]]:
+    def install_commands(folder: Path) -> list[list[str]]:
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         return [
             [sys.executable, "-m", "venv", str(folder)],
             [*pip, "--retries", "1", "--require-hashes", "--requirement", str(lock)],
         ]
 
-    return str(_install(name, lock.read_bytes(), fill) / "bin" / "python")
+    return str(_install(name, lock.read_bytes(), install_commands) / "bin" / "python")
 
 
 def node_modules() -> Path:
-    """Return the folder of the installed Node packages; Node itself, in the version that they need, is among them."""
+    """Return the folder of the installed Node packages, which include Node in the version that they need."""
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         pytest.skip("Node and npm are not installed")
     pins = [HERE / "node" / "package.json", HERE / "node" / "package-lock.json"]
 
-    def fill(folder: Path) -> list[list[str]]:
+    def install_commands(folder: Path) -> list[list[str]]:
         for file in pins:
             shutil.copy(file, folder)
         return [[npm, "install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]]
 
-    return _install("node", b"".join(file.read_bytes() for file in pins), fill) / "node_modules"
+    return _install("node", b"".join(file.read_bytes() for file in pins), install_commands) / "node_modules"
