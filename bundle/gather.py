@@ -1,4 +1,4 @@
-"""Gather what an .mcpb bundle holds in a folder, which `mcpb pack` then makes one file."""
+"""Gather the files of an .mcpb bundle in a folder, for `mcpb pack`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-_PARTS = ["src", "docs", "scripts", "pyproject.toml", "README.md", "LICENSE"]
-_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.egg-info", "handbook.zim")
+_FILES = ["src", "docs", "scripts", "pyproject.toml", "README.md", "LICENSE"]
+_IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info", "handbook.zim")
 
 
 def gather(target: Path) -> None:
-    """Copy the manifest and the package's source into an empty folder."""
+    """Copy the manifest and the source of the package into a new folder."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     shutil.copy(ROOT / "bundle" / "manifest.json", target)
-    for part in _PARTS:
-        source = ROOT / part
+    for name in _FILES:
+        source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, target / part, ignore=_LEFT_OUT)
+            shutil.copytree(source, target / name, ignore=_IGNORED)
         else:
             shutil.copy(source, target)
 
