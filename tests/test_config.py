@@ -112,7 +112,7 @@ def test_lists_are_split_at_their_separators(monkeypatch: pytest.MonkeyPatch, tm
         (
             "REPLICA",
             "a b",
-            "replica (OPENZIM_MCP_REPLICA): 'a b' is not accepted; use text",
+            "replica (OPENZIM_MCP_REPLICA): 'a b' is not a name for a replica; use 1 to 16 letters or digits",
         ),
     ],
 )
@@ -149,3 +149,73 @@ def test_unknown_variables_get_a_suggestion(monkeypatch: pytest.MonkeyPatch) -> 
         "OPENZIM_MCP_CACHE__SIZE is not a setting; did you mean OPENZIM_MCP_CACHE__MAX_SIZE?",
         "OPENZIM_MCP_TOOLMODE is not a setting; did you mean OPENZIM_MCP_TOOL_MODE?",
     ]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://localhost:3000",
+        "https://docs.openwebui.com",
+        "https://chat.example",
+        "https://CHAT.example",
+        "http://192.0.2.1:8080",
+        "http://[2001:db8::1]:8080",
+        "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai",
+        "vscode-webview://1s2s3s",
+    ],
+)
+def test_origins_are_accepted(origin: str) -> None:
+    assert config.load_settings(cors_origins=origin).cors_origins == (origin,)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://a b",
+        "https://a\tb",
+        "https://chat.example/",
+        "https://chat.example/path",
+        "https://chat.example?query",
+        "https://chat.example#part",
+        "https://user@chat.example",
+        "https://*.example",
+        "https://chat\\example",
+        "https://chat.example:port",
+        "https://",
+        "://chat.example",
+        "null",
+    ],
+)
+def test_other_texts_are_not_origins(origin: str) -> None:
+    with pytest.raises(OpenZimMcpConfigurationError, match="is not an origin"):
+        config.load_settings(cors_origins=origin)
+
+
+@pytest.mark.parametrize("host", ["zim.example", "zim.example:8443", "ZIM.example", "192.0.2.1", "[2001:db8::1]:8000"])
+def test_hosts_are_accepted(host: str) -> None:
+    assert config.load_settings(allowed_hosts=host).allowed_hosts == (host,)
+
+
+@pytest.mark.parametrize("host", ["https://zim.example", "zim.example/", "*.example", "a b", "2001:db8::1", "user@zim"])
+def test_other_texts_are_not_hosts(host: str) -> None:
+    with pytest.raises(OpenZimMcpConfigurationError, match="is not a host"):
+        config.load_settings(allowed_hosts=host)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost.evil.example", "http://127.0.0.1.evil.example", "http://login.example"]
+)
+def test_identity_provider_without_tls_has_to_be_local(url: str) -> None:
+    settings = {"issuer": url, "resource": "https://zim.example/mcp", "jwks_url": "https://login.example/keys"}
+
+    with pytest.raises(OpenZimMcpConfigurationError, match="is not an https:// URL"):
+        config.load_settings(oauth=settings)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:8080/realm", "http://127.0.0.1", "http://[::1]:80/x", "https://login.example"]
+)
+def test_identity_provider_is_accepted(url: str) -> None:
+    settings = {"issuer": url, "resource": "https://zim.example/mcp", "jwks_url": "https://login.example/keys"}
+
+    assert config.load_settings(oauth=settings).oauth.issuer == url

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 PREFIX = "OPENZIM_MCP_"
 _MIN_TOKEN_CHARS = 16
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?P<port>:\d{1,5})?", re.ASCII | re.IGNORECASE)
+_ORIGIN = re.compile(rf"[a-z][a-z0-9+.-]*://{HOST.pattern}", re.ASCII | re.IGNORECASE)
+_LOCAL_URL = re.compile(rf"http://({'|'.join(map(re.escape, LOOPBACK_HOSTS))})(:\d+)?(/.*)?")
 _REDIS_SCHEMES = ("redis://", "rediss://", "valkey://", "valkeys://", "unix://")
 _FROZEN = ConfigDict(frozen=True, extra="ignore")
 
@@ -136,7 +140,7 @@ class OAuthSettings(BaseModel):
         if (self.jwks_file is None) == (self.jwks_url is None):
             raise ValueError("oauth.issuer requires either oauth.jwks_file or oauth.jwks_url, the provider's keys")
         for url in filter(None, (self.issuer, self.resource, self.jwks_url)):
-            if not url.startswith(("https://", "http://localhost", "http://127.0.0.1", "http://[::1]")):
+            if not (url.startswith("https://") or _LOCAL_URL.fullmatch(url)):
                 raise ValueError(f"{url[:100]!r} is not an https:// URL")
         if self.jwks_file and not self.jwks_file.is_file():
             raise ValueError("oauth.jwks_file does not exist; it is a file with a JSON Web Key Set")
@@ -186,9 +190,7 @@ class Settings(BaseSettings):
     stateless: bool | None = Field(
         None, description="no sessions for clients that send `initialize`, so no affinity is needed (HTTP)"
     )
-    replica: str | None = Field(
-        None, pattern="^[A-Za-z0-9]{1,16}$", description="prefix of session ids, for a proxy to route by (HTTP)"
-    )
+    replica: str | None = Field(None, description="prefix of session ids, for a proxy to route by (HTTP)")
     redis_url: SecretStr | None = Field(
         None, description="Redis or Valkey for rate limits shared by several processes or machines (HTTP)"
     )
@@ -254,6 +256,13 @@ class Settings(BaseSettings):
                 raise ValueError(f"{proxy[:100]!r} is not an IP address or network (example: 10.0.0.0/8)") from None
         return proxies
 
+    @field_validator("replica")
+    @classmethod
+    def _check_replica(cls, replica: str | None) -> str | None:
+        if replica is not None and not re.fullmatch(r"[A-Za-z0-9]{1,16}", replica):
+            raise ValueError(f"{replica[:100]!r} is not a name for a replica; use 1 to 16 letters or digits")
+        return replica
+
     @field_validator("redis_url")
     @classmethod
     def _check_redis(cls, url: SecretStr | None) -> SecretStr | None:
@@ -272,9 +281,17 @@ class Settings(BaseSettings):
     @classmethod
     def _check_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
         for origin in origins:
-            if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\\s*]+", origin):
+            if not _ORIGIN.fullmatch(origin):
                 raise ValueError(f"{origin[:100]!r} is not an origin; use scheme and host, as in https://chat.example")
         return origins
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _check_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not HOST.fullmatch(host):
+                raise ValueError(f"{host[:100]!r} is not a host; use a name, or a name and a port, as in zim.example")
+        return hosts
 
     @model_validator(mode="after")
     def _check_exposure(self) -> Settings:

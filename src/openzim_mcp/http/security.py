@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 
+from openzim_mcp.config import HOST, LOOPBACK_HOSTS
 from openzim_mcp.http.errors import ErrorResponse
 from openzim_mcp.text import safe_line
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 MAX_HEADER_BYTES = 32 * 1024
 # Probes reveal nothing, and ask by whatever address they know.
 UNCHECKED_PATHS = ("/healthz", "/readyz")
-_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?P<port>:\d{1,5})?")
 _EXPOSED_HEADERS = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate", "Retry-After", "X-Request-Id")
 _PREFLIGHT_MAX_AGE_SECONDS = 86_400
 _MAX_SHOWN_CHARS = 100
@@ -47,7 +45,7 @@ class HostOriginMiddleware:
         hosts = Headers(scope=scope).getlist("host")
         if len(hosts) != 1:
             return ErrorResponse(400, "A request must have exactly one Host header.")
-        host = _HOST.fullmatch(hosts[0].lower())
+        host = HOST.fullmatch(hosts[0].lower())
         if host and (
             host["name"] in {*LOOPBACK_HOSTS, _server_address(scope)} or {host["name"], host[0]} & self._hosts
         ):
@@ -64,7 +62,7 @@ class HostOriginMiddleware:
     def allows_origin(self, origin: str) -> bool:
         """Whether pages of an origin may send requests: listed ones, and local ones if the server is local."""
         scheme, _, authority = origin.lower().partition("://")
-        host = _HOST.fullmatch(authority)
+        host = HOST.fullmatch(authority)
         is_loopback = host is not None and host["name"] in LOOPBACK_HOSTS and scheme in {"http", "https"}
         return (self._is_local and is_loopback) or origin.lower() in self._origins
 
