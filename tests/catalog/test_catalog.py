@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -203,14 +202,23 @@ def test_cached_catalog_is_used_when_offline(mirror: Mirror, client: Client) -> 
     assert "503" in str(loaded.stale_reason)
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", "{}", json.dumps({"format": catalog._CACHE_FORMAT, "library": "x", "entries": [1]})]
-)
-def test_damaged_cache_is_replaced(mirror: Mirror, client: Client, content: str) -> None:
+DAMAGED_CACHES = [
+    b"",
+    b"{",
+    b"[]",
+    b"{}",
+    b'{"library": "\xff"}',
+    b'{"library": "x", "entries": [1], "fetched_at": 1}',
+    b'{"library": "x", "entries": [], "fetched_at": 9e9}',
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED_CACHES)
+def test_damaged_cache_is_replaced(mirror: Mirror, client: Client, content: bytes) -> None:
     mirror.add(PAGE.format(0), feed(opds_entry(1)).encode())
     catalog.load_catalog(client, mirror.url)
     (cache_file,) = Path(files.cache_directory()).iterdir()
-    cache_file.write_text(content)
+    cache_file.write_bytes(content)
 
     assert len(catalog.load_catalog(client, mirror.url).entries) == 1
     assert len(mirror.requests) == 2

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import json
 import os
 import re
 import time
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from openzim_mcp import errors, files
 from openzim_mcp.catalog import xml
@@ -32,7 +33,6 @@ _MAX_PAGES = 100
 _MAX_DOCUMENT_BYTES = 64 << 20
 _DOCUMENT_START_CHARS = 4000
 _UUID_HEX_CHARS = 32
-_CACHE_FORMAT = 2
 _KIB = 1024
 _ACQUISITION = "http://opds-spec.org/acquisition"
 _CATEGORY_TAG = "_category:"
@@ -263,17 +263,13 @@ def _cache_path(library: str) -> str:
 
 def _save_to_cache(catalog: Catalog) -> None:
     with contextlib.suppress(OSError):
-        files.write_atomic(_cache_path(catalog.library), json.dumps({"format": _CACHE_FORMAT} | asdict(catalog)))
+        files.write_atomic(_cache_path(catalog.library), msgspec.json.encode(catalog))
 
 
 def _load_from_cache(library: str) -> Catalog | None:
     try:
-        with open(_cache_path(library), encoding="utf-8") as file:
-            fields: dict[str, Any] = json.load(file)
-        if fields.pop("format") != _CACHE_FORMAT or fields["library"] != library:
-            return None
-        rows = fields.pop("entries")
-        entries = tuple(CatalogEntry(**{**row, "languages": tuple(row["languages"])}) for row in rows)
-        return Catalog(**fields, entries=entries)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        with open(_cache_path(library), "rb") as file:
+            catalog = msgspec.json.decode(file.read(), type=Catalog)
+    except (OSError, ValueError, msgspec.MsgspecError):
         return None
+    return catalog if catalog.library == library else None

@@ -9,11 +9,12 @@ import collections
 import concurrent.futures
 import contextlib
 import hashlib
-import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
+
+import msgspec
 
 from openzim_mcp import errors, files
 from openzim_mcp.text import format_size
@@ -34,9 +35,9 @@ class ResumeInfo:
     A validator (RFC 9110) is the ETag or Last-Modified of the file on that server.
     """
 
-    sha256: str | None = None
-    url: str = ""
-    validator: str = ""
+    sha256: str | None
+    url: str
+    validator: str
 
 
 class _BackgroundHash:
@@ -104,10 +105,9 @@ class PartialFile:
 
     def _load_resume_info(self) -> ResumeInfo | None:
         try:
-            with open(self._resume_info_path, encoding="utf-8") as file:
-                fields = json.load(file)
-            return ResumeInfo(fields["sha256"], str(fields["url"]), str(fields["validator"]))
-        except (OSError, ValueError, TypeError, KeyError):
+            with open(self._resume_info_path, "rb") as file:
+                return msgspec.json.decode(file.read(), type=ResumeInfo)
+        except (OSError, ValueError, msgspec.MsgspecError):
             return None
 
     def save_resume_info(self, resume_info: ResumeInfo) -> None:
@@ -116,7 +116,7 @@ class PartialFile:
             return
         try:
             # Readable for others: in a shared directory another user may resume the download.
-            files.write_atomic(self._resume_info_path, json.dumps(asdict(resume_info)), mode=0o644)
+            files.write_atomic(self._resume_info_path, msgspec.json.encode(resume_info), mode=0o644)
         except OSError as error:
             raise self._not_writable(error) from None
         self.resume_info = resume_info
