@@ -89,8 +89,3 @@ def _collapse(document: Document, block: Block) -> Block:
         note = f"[{len(lines) - len(first)} more lines; {request} shows them]"
         return block._replace(text="\n".join([*first, note]))
     return block
-
-
-# Former names, until their callers are changed.
-fold = collapse_large_blocks
-join = join_blocks

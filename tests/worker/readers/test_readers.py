@@ -57,7 +57,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
     ],
 )
 def test_entry_is_read_by_its_type(archive: Archive, path: str, body: str) -> None:
-    item = archive.find(path)
+    item = archive.find_entry(path)
 
     assert item is not None
     assert readers.read_document(archive, item).body == body

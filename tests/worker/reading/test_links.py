@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.calls.reading import FindRelated, LinkRow, ReadLinks, RelatedArticle
-from openzim_mcp.worker.reading.links import find_related, read_links
+from openzim_mcp.calls.reading import FindLeadImage, FindRelated, LinkRow, ReadLinks, RelatedArticle
+from openzim_mcp.worker.reading.links import find_lead_image, find_related, read_links
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -81,6 +81,21 @@ def test_article_that_links_back_is_more_related(web: Archive) -> None:
         RelatedArticle("Far", "Far", mentions=3),
         RelatedArticle("Side", "Side", mentions=1),
     ]
+
+
+def test_xhtml_articles_have_images_and_related_articles(tmp_path: Path) -> None:
+    pages = {
+        "Hub.xhtml": "<p><img src='map.png'/> <a href='Near.xhtml'>near</a></p>",
+        "Near.xhtml": "<p>Nothing.</p>",
+        "map.png": "x" * 5000,
+    }
+    archive = Archive("xhtml", [str(write_zim(tmp_path / "xhtml.zim", pages))])
+
+    image = find_lead_image(archive, FindLeadImage("Hub.xhtml"))
+    related = find_related(archive, FindRelated("Hub.xhtml", offset=0, limit=10)).related
+
+    assert image.image_path == "map.png"
+    assert related == [RelatedArticle("Near.xhtml", "Near.xhtml", mentions=1)]
 
 
 @pytest.mark.parametrize(

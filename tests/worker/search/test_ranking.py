@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.worker.readers.html import reader
+from openzim_mcp.worker.readers.html.reader import read_html
 from openzim_mcp.worker.search import query as queries
 from openzim_mcp.worker.search import ranking
 from openzim_mcp.worker.search.language import language_of
@@ -18,7 +18,7 @@ def read_query(query: str) -> Wanted:
 
 
 def page(path: str, body: str, prior: float = 0.5) -> Page:
-    return Page(path, path, reader.parse(f"<h1>{path}</h1>{body}".encode(), path), prior)
+    return Page(path, path, read_html(f"<h1>{path}</h1>{body}".encode(), path), prior)
 
 
 def test_passages_do_not_cross_sections() -> None:

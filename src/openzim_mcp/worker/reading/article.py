@@ -78,7 +78,7 @@ def load_page(archive: Archive, path: str) -> tuple[Item, Document]:
 def read_article(archive: Archive, call: ReadArticle) -> Article:
     """Return a page of an article as Markdown, under a header that says what it is."""
     item, page = load_page(archive, call.path)
-    blocks = render.fold(page, page.blocks) if call.compact else page.blocks
+    blocks = render.collapse_large_blocks(page, page.blocks) if call.compact else page.blocks
     head = _head(item, page, call.requested)
     piece = render.slice_at_block(blocks, call.offset, call.max_chars)
     if call.max_tokens is not None:
@@ -153,11 +153,11 @@ def read_structure(archive: Archive, call: ReadStructure) -> Structure:
             section.id,
             section.title,
             section.level,
-            characters=len(render.join(page.blocks[section.start : section.stop])),
+            characters=len(render.join_blocks(page.blocks[section.start : section.stop])),
         )
         for section in page.sections[1:]
     ]
-    return Structure(item.path, item.title, archive.file_name, len(render.join(page.lead)), headings)
+    return Structure(item.path, item.title, archive.file_name, len(render.join_blocks(page.lead)), headings)
 
 
 def read_text(archive: Archive, call: ReadText) -> EntryText:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from openzim_mcp import errors
 from openzim_mcp.calls.reading import LeadImage, LinkRow, OutboundLinks, RelatedArticle, RelatedArticles
 from openzim_mcp.worker.readers import is_page
-from openzim_mcp.worker.readers.html.links import spellings
+from openzim_mcp.worker.readers.html.links import candidate_paths
 from openzim_mcp.worker.reading import article
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _link_row(archive: Archive, document: Document, link: Link) -> LinkRow:
 
 def find_target(archive: Archive, target: str) -> Item | None:
     """Return the entry that a link means, or None where the archive does not have it."""
-    for path in spellings(target):
+    for path in candidate_paths(target):
         try:
             item = archive.find_entry(path)
         except errors.OpenZimMcpArchiveError:

@@ -38,7 +38,7 @@ def read_section(archive: Archive, call: ReadSection) -> Section:
     part = _definition(document, name) if number is None else _part(document, number)
     if part is None:
         raise _not_found(document, item, call.name)
-    text = render.join(render.fold(document, part.blocks) if call.compact else part.blocks)
+    text = render.join_blocks(render.collapse_large_blocks(document, part.blocks) if call.compact else part.blocks)
     article.check_offset(item, call.offset, len(text))
     content = text[call.offset : call.offset + call.max_chars]
     content = content if call.max_tokens is None else tokens.truncate(content, call.max_tokens)

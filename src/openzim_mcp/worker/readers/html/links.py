@@ -81,7 +81,3 @@ def candidate_paths(target: str) -> list[str]:
     without_query = target.partition("?")[0]
     paths = [target, unquote(target), without_query, unquote(without_query)]
     return list(dict.fromkeys(path for path in paths if path))
-
-
-# Former name, until its callers are changed.
-spellings = candidate_paths
