@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -31,15 +31,6 @@ LOCAL = Caller()
 """A call inside this process, as commands make them."""
 
 
-class RequestContext(Protocol):
-    """The part of the SDK's context that knows the HTTP request."""
-
-    @property
-    def request(self) -> Any:
-        """The HTTP request of a message; None over stdio."""
-        ...
-
-
 def set_caller(scope: MutableMapping[str, Any], caller: Caller) -> None:
     """Record the caller of an HTTP request in its ASGI scope."""
     scope.setdefault("state", {})[_KEY] = caller
@@ -49,8 +40,3 @@ def get_caller(scope: MutableMapping[str, Any]) -> Caller:
     """Return the caller of an HTTP request."""
     caller: Caller = scope["state"][_KEY]
     return caller
-
-
-def caller_of(context: RequestContext) -> Caller:
-    """Return the caller of an MCP message."""
-    return get_caller(context.request.scope) if context.request is not None else Caller()

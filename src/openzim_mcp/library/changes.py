@@ -51,8 +51,8 @@ class ChangeDetector:
         states = _file_states(listing)
         complete = {name for name, state in states.items() if state is not None}
         removed = self._announced.keys() - states.keys()
-        changed = {name for name in complete | removed if _state(states, name) != _state(self._announced, name)}
-        stable = {name for name in changed if _state(states, name) == _state(self._last, name)}
+        changed = {name for name in complete | removed if _state_of(states, name) != _state_of(self._announced, name)}
+        stable = {name for name in changed if _state_of(states, name) == _state_of(self._last, name)}
         self.pending = stable != changed
         self._last = states
         before, self._unreadable = self._unreadable, _unreadable_directories(listing)
@@ -76,7 +76,7 @@ class ChangeDetector:
         return (uris.LIST_URI, *sorted(changed_uris)), _readable(before) != _readable(self._announced)
 
 
-def _state(states: Mapping[str, _FileState | None], name: str) -> object:
+def _state_of(states: Mapping[str, _FileState | None], name: str) -> object:
     return states.get(name, _ABSENT)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 import mcp_types as types
 
-from openzim_mcp.app.caller import caller_of
 from openzim_mcp.logs import FIELDS
+from openzim_mcp.protocol.context import caller_of
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:

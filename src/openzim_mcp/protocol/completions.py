@@ -11,8 +11,8 @@ from mcp import MCPError
 
 from openzim_mcp import errors, uris
 from openzim_mcp.app.app import App
-from openzim_mcp.app.caller import caller_of
 from openzim_mcp.calls.archive import CompletePath
+from openzim_mcp.protocol.context import caller_of
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _completion(values: list[str], total: int | None) -> types.Completion:
     return types.Completion(values=values[:_MAX_VALUES], total=total, has_more=has_more)
 
 
-async def _complete_nothing(_app: App, _value: str, _arguments: Mapping[str, str]) -> types.Completion:
+async def _complete_free_text(_app: App, _value: str, _arguments: Mapping[str, str]) -> types.Completion:
     return _NO_VALUES
 
 
@@ -69,7 +69,7 @@ async def _complete_path(app: App, value: str, name: str | None, *, pages_only: 
 
 
 COMPLETERS: dict[tuple[str, str], Completer] = {
-    ("research", "topic"): _complete_nothing,
+    ("research", "topic"): _complete_free_text,
     ("summarize", "zim_file_path"): _complete_archive_name,
     ("summarize", "entry_path"): _complete_article_path,
     ("explore", "zim_file_path"): _complete_archive_name,

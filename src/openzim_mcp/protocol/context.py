@@ -1,4 +1,4 @@
-"""The context of a request, as the SDK passes it to every handler."""
+"""The context of a request, as the SDK passes it to every handler, and the caller in it."""
 
 from __future__ import annotations
 
@@ -6,4 +6,11 @@ from typing import Any, TypeAlias
 
 from mcp.server import ServerRequestContext
 
+from openzim_mcp.app.caller import Caller, get_caller
+
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
+
+
+def caller_of(context: RequestContext) -> Caller:
+    """Return the caller of a message; over stdio there is only one."""
+    return get_caller(context.request.scope) if context.request is not None else Caller()

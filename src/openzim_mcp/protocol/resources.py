@@ -10,8 +10,8 @@ import msgspec
 
 from openzim_mcp import cursors, errors, uris
 from openzim_mcp.app import archives, health
-from openzim_mcp.app.caller import caller_of
 from openzim_mcp.calls.reading import ReadRawEntry
+from openzim_mcp.protocol.context import caller_of
 from openzim_mcp.text import format_size, iso_time, safe_line
 
 if TYPE_CHECKING:

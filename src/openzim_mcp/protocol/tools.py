@@ -12,10 +12,10 @@ from mcp import MCPError
 from openzim_mcp import errors
 from openzim_mcp.app import archives, health, reading, search
 from openzim_mcp.app.arguments import ArchiveRequest, Request, parse_request
-from openzim_mcp.app.caller import caller_of
 from openzim_mcp.app.query import ask
 from openzim_mcp.app.query.reply import QueryRequest, Reply
 from openzim_mcp.calls.reading import Article, BinaryEntry
+from openzim_mcp.protocol.context import caller_of
 from openzim_mcp.protocol.errors import hide_unexpected
 from openzim_mcp.text import safe_line
 
