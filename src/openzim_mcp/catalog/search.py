@@ -11,7 +11,6 @@ from openzim_mcp.catalog.client import display_host
 from openzim_mcp.languages import three_letter_code
 from openzim_mcp.library.names import split_date
 from openzim_mcp.text import closest, normalize, safe_line
-from openzim_mcp.zimfile import NotAZim, ZimFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -135,12 +134,11 @@ def _unknown_name(catalog: Catalog, name: str) -> errors.NotInCatalog:
 
 @dataclass(frozen=True)
 class InstalledArchive:
-    """An archive on this machine, its base name and date, and its UUID."""
+    """An archive on this machine, with its base name and date."""
 
     file: ArchiveFile
     base_name: str
     date: str
-    uuid: str
 
     def is_edition_of(self, entry: CatalogEntry) -> bool:
         """Return whether this is the entry's archive, of any date."""
@@ -152,7 +150,7 @@ class InstalledArchive:
         An archive without a date in its name is up to date only if it has the entry's UUID.
         """
         entry_date = entry.edition[: len(self.date) or None]
-        return self.is_edition_of(entry) and self.uuid != entry.id and self.date < entry_date
+        return self.is_edition_of(entry) and self.file.uuid != entry.id and self.date < entry_date
 
 
 @dataclass(frozen=True)
@@ -169,17 +167,13 @@ class Update:
 
 
 def describe_installed(archives: Iterable[ArchiveFile]) -> list[InstalledArchive]:
-    """Return names, dates and UUIDs of archives."""
+    """Return the base names and dates of archives."""
     return [_describe_archive(archive) for archive in archives]
 
 
 def _describe_archive(archive: ArchiveFile) -> InstalledArchive:
     stem = os.path.basename(archive.path).rpartition(".")[0]
-    try:
-        uuid = ZimFile(archive.parts).header().uuid
-    except (NotAZim, OSError):
-        uuid = ""
-    return InstalledArchive(archive, *split_date(stem), uuid)
+    return InstalledArchive(archive, *split_date(stem))
 
 
 def install_state(entry: CatalogEntry, installed: Sequence[InstalledArchive]) -> InstallState:
@@ -191,7 +185,7 @@ def install_state(entry: CatalogEntry, installed: Sequence[InstalledArchive]) ->
 
 
 def _has_same_uuid(archive: InstalledArchive, entry: CatalogEntry) -> bool:
-    return bool(entry.id) and archive.uuid == entry.id
+    return bool(entry.id) and archive.file.uuid == entry.id
 
 
 def find_updates(catalog: Catalog, installed: Sequence[InstalledArchive]) -> list[Update]:
