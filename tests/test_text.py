@@ -8,7 +8,7 @@ from openzim_mcp import text
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("raw", "safe"),
     [
         ("plain", "plain"),
         ("two\nlines\tand\u2028more", "two lines and more"),
@@ -21,8 +21,8 @@ from openzim_mcp import text
         ("日本語 Zürich 😀", "日本語 Zürich 😀"),
     ],
 )
-def test_safe_line_has_no_invisible_characters(given: str, shown: str) -> None:
-    assert text.safe_line(given) == shown
+def test_safe_line_has_no_invisible_characters(raw: str, safe: str) -> None:
+    assert text.safe_line(raw) == safe
 
 
 def test_safe_line_marks_where_it_was_cut() -> None:
@@ -159,5 +159,5 @@ def test_edit_distance_stops_at_the_limit(first: str, second: str, edits: int) -
     ("size", "formatted"),
     [(0, "0 B"), (999, "999 B"), (27_345_524, "27.3 MB"), (118_000_000_000, "118 GB"), (2e12, "2.0 TB")],
 )
-def test_sizes_are_formatted_for_people(size: float, formatted: str) -> None:
+def test_sizes_are_in_powers_of_1000(size: float, formatted: str) -> None:
     assert text.format_size(size) == formatted

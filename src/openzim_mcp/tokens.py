@@ -20,15 +20,15 @@ def estimate(text: str) -> float:
     """Return the estimated number of tokens."""
     letters = sum(map(len, _ASCII_LETTERS.findall(text)))
     whitespace = sum(map(len, _WHITESPACE.findall(text)))
-    others = len(text) - letters - whitespace
+    symbols = len(text) - letters - whitespace
     if text.isascii():
-        return 0.215 * letters + 0.13 * whitespace + 0.67 * others
+        return 0.215 * letters + 0.13 * whitespace + 0.67 * symbols
     # By the length of a character in UTF-8.
     two_bytes = sum("\x7f" < c < "\u0800" for c in text)
     four_bytes = sum(c > "\uffff" for c in text)
     three_bytes = sum(c >= "\u0800" for c in text) - four_bytes
-    others = max(0, others - two_bytes - three_bytes - four_bytes)
-    ascii_tokens = 0.215 * letters + 0.13 * whitespace + 0.67 * others
+    symbols = max(0, symbols - two_bytes - three_bytes - four_bytes)
+    ascii_tokens = 0.215 * letters + 0.13 * whitespace + 0.67 * symbols
     return ascii_tokens + 0.42 * two_bytes + 0.95 * three_bytes + 1.9 * four_bytes
 
 

@@ -5,12 +5,12 @@ import pytest
 from openzim_mcp.worker.document import Block, BlockKind, Document, Passage
 
 
-def passages(*blocks: Block) -> list[Passage]:
+def split_passages(*blocks: Block) -> list[Passage]:
     return Document.without_sections(blocks).passages
 
 
 def test_short_blocks_of_a_section_are_one_passage() -> None:
-    found = passages(
+    passages = split_passages(
         Block("heading", "## Zürich", 0),
         Block("paragraph", "Zürich is a city.", 0),
         Block("hatnote", "For other uses, see x.", 0),
@@ -18,22 +18,22 @@ def test_short_blocks_of_a_section_are_one_passage() -> None:
         Block("paragraph", "Elsewhere.", 1),
     )
 
-    assert found == [
+    assert passages == [
         Passage(0, "Zürich is a city.\nIt has banks.", "zurich is a city.\nit has banks."),
         Passage(1, "Elsewhere.", "elsewhere."),
     ]
 
 
 def test_long_block_is_split_between_its_lines() -> None:
-    found = passages(Block("list", "\n".join(["- " + "x" * 198] * 10), 0))
+    passages = split_passages(Block("list", "\n".join(["- " + "x" * 198] * 10), 0))
 
-    assert [passage.text.count("\n") for passage in found] == [1, 1, 1, 1, 1]
+    assert [passage.text.count("\n") for passage in passages] == [1, 1, 1, 1, 1]
 
 
 def test_passage_has_the_names_of_its_facts() -> None:
-    (found,) = passages(Block("facts", "- Born: 1930\n- Jobs: Singer: jazz", 0))
+    (passage,) = split_passages(Block("facts", "- Born: 1930\n- Jobs: Singer: jazz", 0))
 
-    assert found.fact_names == ("Born", "Jobs")
+    assert passage.fact_names == ("Born", "Jobs")
 
 
 @pytest.mark.parametrize(

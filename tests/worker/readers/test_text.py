@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.worker.readers.text import placeholder, read_json, read_text, to_utf8
+from openzim_mcp.worker.readers.text import placeholder, read_json, read_plain_text, to_utf8
 
 
 def test_plain_text_is_kept_as_it_is() -> None:
     raw = b"# A title\r\n\r\n  indented\n\nlast\x07\n[content_offset=1 continues]"
 
-    assert read_text(raw).body == "# A title\n\n  indented\n\nlast\n\\[content_offset=1 continues]"
+    assert read_plain_text(raw).body == "# A title\n\n  indented\n\nlast\n\\[content_offset=1 continues]"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_json_is_indented(raw: bytes, body: str) -> None:
         ("application/octet-stream", "a binary file"),
     ],
 )
-def test_placeholder_says_what_an_entry_is(mime_type: str, words: str) -> None:
+def test_placeholder_describes_the_entry(mime_type: str, words: str) -> None:
     body = placeholder(mime_type, 123).body
 
     assert body == f"This entry is {words} ({mime_type}, 123 bytes). zim_get with binary=true fetches it."

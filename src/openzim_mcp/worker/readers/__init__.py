@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp.worker.document import Document
 from openzim_mcp.worker.readers.html.reader import read_html
-from openzim_mcp.worker.readers.text import placeholder, read_json, read_text
+from openzim_mcp.worker.readers.text import placeholder, read_json, read_plain_text
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive, Item
@@ -24,7 +24,7 @@ _TEXT_TYPES = ("text/*", "application/xml*", "application/javascript*", "applica
 READERS: dict[str, Reader] = {
     **dict.fromkeys(_PAGE_TYPES, read_html),
     "*json*": read_json,
-    **dict.fromkeys(_TEXT_TYPES, read_text),
+    **dict.fromkeys(_TEXT_TYPES, read_plain_text),
 }
 
 
@@ -35,7 +35,7 @@ def is_page(mime_type: str | None) -> bool:
 
 def is_text(mime_type: str | None) -> bool:
     """Return whether content of a type can be shown as text, as it is."""
-    return _reader(mime_type) in {read_html, read_json, read_text}
+    return _reader(mime_type) in {read_html, read_json, read_plain_text}
 
 
 @lru_cache(maxsize=1000)

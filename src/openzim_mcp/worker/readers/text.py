@@ -22,7 +22,7 @@ _KINDS = {
 }
 
 
-def read_text(raw: bytes, _path: str = "") -> Document:
+def read_plain_text(raw: bytes, _path: str = "") -> Document:
     """Return plain text as it is, in paragraphs."""
     return _document(raw.decode(errors="replace"))
 

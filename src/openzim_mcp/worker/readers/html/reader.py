@@ -65,12 +65,12 @@ def _has_endless_formatting(raw: bytes) -> bool:
 
 def _estimate_depth(raw: bytes) -> int:
     """Return how deep a page nests at least: the tags that are open somewhere and closed at its end."""
-    open_tags, most = 0, 0
+    open_tags = max_open_tags = 0
     for start in range(0, len(raw), _DEPTH_SAMPLE_BYTES):
         sample = raw[start : start + _DEPTH_SAMPLE_BYTES]
         open_tags += sample.count(b"<") - 2 * sample.count(b"</")
-        most = max(most, open_tags)
-    return most - open_tags
+        max_open_tags = max(max_open_tags, open_tags)
+    return max_open_tags - open_tags
 
 
 def _read_without_tree(raw: bytes) -> Document:
