@@ -8,12 +8,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import anyio
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from openzim_mcp.config import OAuthSettings
+from openzim_mcp.http import oauth
+from openzim_mcp.http.oauth import JwtVerifier
 from support.http_server import TOKEN, HttpServer, McpClient, result_text
-from support.stdio_server import STATELESS_VERSION
+from support.stdio_server import STATELESS_VERSION, TIMEOUT_SECONDS
 
 ISSUER = "https://login.example"
 RESOURCE = "https://zim.example/mcp"
@@ -24,7 +28,7 @@ KEYS = {"keys": [jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=Tr
 
 def token(key: Any = KEY, algorithm: str = "RS256", kid: str | None = "one", **claims: Any) -> str:
     now = int(time.time())
-    payload = {"iss": ISSUER, "aud": RESOURCE, "sub": "ada", "exp": now + 60, "scope": "zim:read email", **claims}
+    payload = {"iss": ISSUER, "aud": RESOURCE, "sub": "ada", "exp": now + 3600, "scope": "zim:read email", **claims}
     payload = {name: value for name, value in payload.items() if value is not None}
     return jwt.encode(payload, key, algorithm, headers={"kid": kid} if kid else None)
 
@@ -107,27 +111,116 @@ def test_metadata_names_the_identity_provider(server: HttpServer) -> None:
     assert metadata["scopes_supported"] == ["zim:read"]
 
 
-def test_keys_are_fetched_from_the_provider(town_zim: Path) -> None:
-    class Keys(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(KEYS).encode())
+class IdentityProvider(ThreadingHTTPServer):
+    """Serves its public keys, once a test allows it."""
 
-        def log_message(self, *_: object) -> None:
-            pass
+    daemon_threads = True
 
-    provider = ThreadingHTTPServer(("127.0.0.1", 0), Keys)
-    threading.Thread(target=provider.serve_forever, daemon=True).start()
-    settings = {
-        "OAUTH__ISSUER": ISSUER,
-        "OAUTH__RESOURCE": RESOURCE,
-        "OAUTH__JWKS_URL": f"http://127.0.0.1:{provider.server_port}/keys",
-    }
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), KeysHandler)
+        self.request_count = 0
+        self.status = 200
+        self.may_respond = threading.Event()
+        self.may_respond.set()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def settings(self) -> OAuthSettings:
+        url = f"http://127.0.0.1:{self.server_address[1]}/keys"
+        return OAuthSettings(issuer=ISSUER, resource=RESOURCE, jwks_url=url)
+
+
+class KeysHandler(BaseHTTPRequestHandler):
+    server: IdentityProvider
+
+    def do_GET(self) -> None:
+        self.server.request_count += 1
+        self.server.may_respond.wait(TIMEOUT_SECONDS)
+        self.send_response(self.server.status)
+        self.end_headers()
+        self.wfile.write(json.dumps(KEYS).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def provider() -> Iterator[IdentityProvider]:
+    provider = IdentityProvider()
+    yield provider
+    provider.may_respond.set()
+    provider.shutdown()
+    provider.server_close()
+
+
+def test_keys_are_fetched_from_the_provider(town_zim: Path, provider: IdentityProvider) -> None:
+    settings = {"OAUTH__ISSUER": ISSUER, "OAUTH__RESOURCE": RESOURCE}
+    settings["OAUTH__JWKS_URL"] = str(provider.settings.jwks_url)
     with HttpServer((town_zim,), settings) as server:
-        good = server.get("/metrics", headers=bearer(token())).status_code
-        bad = server.get("/metrics", headers=bearer(token(aud="x"))).status_code
-        provider.shutdown()
-        provider.server_close()
+        valid = server.get("/metrics", headers=bearer(token())).status_code
+        invalid = server.get("/metrics", headers=bearer(token(aud="x"))).status_code
 
-    assert (good, bad) == (200, 401)
+    assert (valid, invalid) == (200, 401)
+
+
+@pytest.mark.anyio
+async def test_concurrent_tokens_wait_for_the_first_keys(provider: IdentityProvider) -> None:
+    verifier = JwtVerifier(provider.settings)
+    provider.may_respond.clear()
+    accepted: list[bool] = []
+
+    async def verify() -> None:
+        accepted.append(await verifier.verify_token(token()) is not None)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(verify)
+        await anyio.wait_all_tasks_blocked()
+        provider.may_respond.set()
+
+    assert accepted == [True] * 8
+    assert provider.request_count == 1
+
+
+@pytest.mark.anyio
+async def test_concurrent_tokens_with_unknown_keys_cause_one_fetch(provider: IdentityProvider) -> None:
+    verifier = JwtVerifier(provider.settings)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(8):
+            tasks.start_soon(verifier.verify_token, token(kid=f"unknown-{number}"))
+
+    assert provider.request_count == 1
+
+
+@pytest.mark.anyio
+async def test_known_keys_are_used_while_they_are_renewed(
+    provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verifier = JwtVerifier(provider.settings)
+    await verifier.verify_token(token())
+    monkeypatch.setattr(oauth, "_MAX_KEY_AGE_SECONDS", 0)
+    provider.may_respond.clear()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(verifier.verify_token, token())
+        await anyio.wait_all_tasks_blocked()
+        accepted = await verifier.verify_token(token())
+        provider.may_respond.set()
+
+    assert accepted is not None
+
+
+def test_unavailable_keys_are_not_the_fault_of_a_token(town_zim: Path, provider: IdentityProvider) -> None:
+    provider.status = 500
+    settings = {"OAUTH__ISSUER": ISSUER, "OAUTH__RESOURCE": RESOURCE, "AUTH_TOKEN": TOKEN}
+    settings["OAUTH__JWKS_URL"] = str(provider.settings.jwks_url)
+    start = time.monotonic()
+    with HttpServer((town_zim,), settings) as server:
+        unavailable = [server.get("/metrics", headers=bearer(token())) for _ in range(12)]
+        by_settings = server.get("/metrics", headers=bearer(TOKEN))
+
+    assert [response.status_code for response in unavailable] == [503] * 12
+    assert int(unavailable[0].headers["retry-after"]) == 10
+    assert by_settings.status_code == 200
+    assert 1 <= provider.request_count <= 1 + (time.monotonic() - start) / 10

@@ -33,11 +33,20 @@ _MAX_TOKEN_CHARS = 8192
 _FILE_CHECK_SECONDS = 1.0
 
 
+class VerifierUnavailable(Exception):
+    """A verifier cannot tell now whether a token is valid."""
+
+    def __init__(self, description: str, retry_after: float) -> None:
+        super().__init__(description)
+        self.description = description
+        self.retry_after = retry_after
+
+
 class TokenVerifier(Protocol):
     """Verifies bearer tokens."""
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return what a token grants, or None if it is not valid."""
+        """Return what a token grants, or None if it is not valid; raise `VerifierUnavailable` if that is unknown."""
         ...
 
 
@@ -60,17 +69,23 @@ class BearerAuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
+        response = await self._authenticate(scope)
+        await (response or self._app)(scope, receive, send)
+
+    async def _authenticate(self, scope: Scope) -> ErrorResponse | None:
+        """Record who sends a request, or return the error."""
         token = _bearer_token(scope)
-        access = await self._verify(token) if token else None
+        try:
+            access = await self._verify(token) if token else None
+        except VerifierUnavailable as error:
+            return ErrorResponse(503, error.description, retry_after=error.retry_after)
         if access is None:
-            await self._unauthorized(scope, token)(scope, receive, send)
-        elif missing := self._missing_scope(access):
-            error = self._challenge(403, "insufficient_scope", f"The token lacks the scope {missing}.")
-            await error(scope, receive, send)
-        else:
-            scope["user"] = AuthenticatedUser(access)
-            set_caller(scope, replace(get_caller(scope), client=access.client_id))
-            await self._app(scope, receive, send)
+            return self._unauthorized(scope, token)
+        if missing := self._missing_scope(access):
+            return self._challenge(403, "insufficient_scope", f"The token lacks the scope {missing}.")
+        scope["user"] = AuthenticatedUser(access)
+        set_caller(scope, replace(get_caller(scope), client=access.client_id))
+        return None
 
     async def _verify(self, token: str) -> AccessToken | None:
         for verifier in self._verifiers:

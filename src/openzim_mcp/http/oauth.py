@@ -7,11 +7,12 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import jwt
 from anyio import to_thread
 from mcp.server.auth.provider import AccessToken
 
-from openzim_mcp.http.auth import fingerprint
+from openzim_mcp.http.auth import VerifierUnavailable, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,7 @@ class JwtVerifier:
         self._keys = JwksCache(settings)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return what a token grants, or None if it is not valid."""
+        """Return what a token grants, or None if it is not valid; raise an error if there are no keys to tell."""
         try:
             claims = jwt.decode(
                 token,
@@ -82,27 +83,47 @@ class JwksCache:
         self._url = settings.jwks_url
         self._keys: list[jwt.PyJWK] = []
         self._fetched_at = -math.inf
+        self._fetch_failed = False
+        self._fetching = anyio.Lock()
 
     async def get_key(self, key_id: str | None) -> jwt.PyJWK:
         """Return the key with an id; without an id, the only key there is."""
-        age = time.monotonic() - self._fetched_at
         key = self._find_key(key_id)
-        if age > _MAX_KEY_AGE_SECONDS or (key is None and age > _MIN_FETCH_INTERVAL_SECONDS):
-            self._fetched_at = time.monotonic()
-            try:
-                self._keys = await to_thread.run_sync(self._fetch)
-            except (jwt.PyJWTError, OSError, ValueError) as error:
-                log.warning("cannot fetch the identity provider's keys: %s", type(error).__name__)
-            key = self._find_key(key_id)
+        if key is not None and self._fetching.locked():
+            return key
+        if self._is_fetch_due(key):
+            # Concurrent callers wait for one fetch, and then use its keys.
+            async with self._fetching:
+                key = self._find_key(key_id)
+                if self._is_fetch_due(key):
+                    await self._fetch_keys()
+                    key = self._find_key(key_id)
+        if key is None and self._fetch_failed:
+            raise VerifierUnavailable(
+                "The keys of the identity provider cannot be fetched.", retry_after=_MIN_FETCH_INTERVAL_SECONDS
+            )
         if key is None:
             raise jwt.InvalidKeyError("no key with this id")
         return key
+
+    def _is_fetch_due(self, key: jwt.PyJWK | None) -> bool:
+        age = time.monotonic() - self._fetched_at
+        return age > (_MIN_FETCH_INTERVAL_SECONDS if key is None else _MAX_KEY_AGE_SECONDS)
+
+    async def _fetch_keys(self) -> None:
+        try:
+            self._keys = await to_thread.run_sync(self._read_keys)
+            self._fetch_failed = False
+        except (jwt.PyJWTError, OSError, ValueError) as error:
+            log.warning("cannot fetch the identity provider's keys: %s", type(error).__name__)
+            self._fetch_failed = True
+        self._fetched_at = time.monotonic()
 
     def _find_key(self, key_id: str | None) -> jwt.PyJWK | None:
         matches = [key for key in self._keys if key_id is None or key.key_id == key_id]
         return matches[0] if len(matches) == 1 else None
 
-    def _fetch(self) -> list[jwt.PyJWK]:
+    def _read_keys(self) -> list[jwt.PyJWK]:
         if self._file:
             return jwt.PyJWKSet.from_json(self._file.read_text(encoding="utf-8")).keys
         return jwt.PyJWKClient(str(self._url), cache_jwk_set=False, timeout=_FETCH_TIMEOUT_SECONDS).get_jwk_set().keys
