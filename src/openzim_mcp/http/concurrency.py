@@ -47,6 +47,8 @@ class ConcurrencyMiddleware:
         self._shutdown = shutdown
         self._body_timeout = body_timeout
         self._requests: Counter[str] = Counter()
+        # Requests that may start a session and have no response yet: they count as sessions.
+        self._initializing: Counter[str] = Counter()
         self._session_owners: TTLCache[bytes, str] = TTLCache(_MAX_SESSION_OWNERS, SESSION_IDLE_SECONDS)
 
     @property
@@ -60,13 +62,10 @@ class ConcurrencyMiddleware:
         if error := self._check_limits(scope, client):
             await error(scope, receive, send)
             return
-        self._requests[client] += 1
-        try:
-            await self._serve(scope, receive, send, client)
-        finally:
-            self._requests[client] -= 1
-            if not self._requests[client]:
-                del self._requests[client]
+        with _counted(self._requests, client), contextlib.ExitStack() as until_response:
+            if _may_open_session(scope):
+                until_response.enter_context(_counted(self._initializing, client))
+            await self._serve(scope, receive, send, until_response)
 
     def _check_limits(self, scope: Scope, client: str) -> ErrorResponse | None:
         if self.in_flight >= MAX_REQUESTS:
@@ -77,15 +76,17 @@ class ConcurrencyMiddleware:
         session = _get_header(scope["headers"], SESSION_ID)
         if session is not None and session in self._session_owners:
             self._session_owners[session] = self._session_owners[session]  # restarts its time to live
-        if session is None and _may_open_session(scope) and self._count_sessions(client) >= MAX_SESSIONS_PER_CLIENT:
+        if _may_open_session(scope) and self._count_sessions(client) >= MAX_SESSIONS_PER_CLIENT:
             description = f"A client may have up to {MAX_SESSIONS_PER_CLIENT} sessions; end one (DELETE)."
             return ErrorResponse(429, description, retry_after=60)
         return None
 
     def _count_sessions(self, client: str) -> int:
-        return sum(owner == client for owner in self._session_owners.values())
+        return self._initializing[client] + sum(owner == client for owner in self._session_owners.values())
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, client: str) -> None:
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, until_response: contextlib.ExitStack[bool | None]
+    ) -> None:
         body = TimedBody(receive, self._body_timeout)
         is_response_open = False
 
@@ -93,7 +94,8 @@ class ConcurrencyMiddleware:
             nonlocal is_response_open
             is_response_open = message["type"] == "http.response.start" or message.get("more_body", False)
             if message["type"] == "http.response.start":
-                self._record_session(scope, message, client)
+                self._record_session(scope, message)
+                until_response.close()
                 if not body.is_complete:
                     # The next bytes on this connection are the rest of the request.
                     message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
@@ -110,11 +112,11 @@ class ConcurrencyMiddleware:
         except _ClientDisconnected:
             pass
 
-    def _record_session(self, scope: Scope, response: Message, client: str) -> None:
+    def _record_session(self, scope: Scope, response: Message) -> None:
         requested = _get_header(scope["headers"], SESSION_ID)
         created = _get_header(response["headers"], SESSION_ID)
         if requested is None and created is not None:
-            self._session_owners[created] = client
+            self._session_owners[created] = get_caller(scope).client
         if requested is not None and (scope["method"] == "DELETE" or response["status"] == HTTPStatus.NOT_FOUND):
             self._session_owners.pop(requested, None)
 
@@ -141,9 +143,22 @@ class TimedBody:
 
 
 def _may_open_session(scope: Scope) -> bool:
-    """Whether a request without a session id can be an `initialize`, by its protocol version."""
+    """Whether a request can be an `initialize`: it has no session id, and no other protocol version."""
+    if _get_header(scope["headers"], SESSION_ID) is not None:
+        return False
     version = _get_header(scope["headers"], b"mcp-protocol-version")
     return version is None or version.decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+@contextlib.contextmanager
+def _counted(counter: Counter[str], client: str) -> Iterator[None]:
+    counter[client] += 1
+    try:
+        yield
+    finally:
+        counter[client] -= 1
+        if not counter[client]:
+            del counter[client]
 
 
 def _get_header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
