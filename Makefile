@@ -5,12 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint types docs check bench wheel bundle handbook lock clean
+.PHONY: help demo test lint types docs check bench wheel bundle handbook snapshot lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(READY) ## show the server at work, through a real client, on the archive that ships with it
+demo: $(READY) ## run a client against the server, on the handbook
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) ## run every test
@@ -23,12 +23,12 @@ lint: $(READY) ## check style
 types: $(READY) ## check types
 	$(BIN)/mypy
 
-docs: $(READY) ## check that the docs say what is true
+docs: $(READY) ## check that the generated parts of the docs are up to date
 	$(BIN)/python scripts/docs.py --check
 
-check: lint types docs ## all checks but the tests
+check: lint types docs ## run lint, types and docs
 
-bench: $(READY) ## measure, side by side with other servers from PyPI
+bench: $(READY) ## measure, and compare with other servers from PyPI
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/search.py
@@ -40,7 +40,7 @@ bench: $(READY) ## measure, side by side with other servers from PyPI
 wheel: $(READY) ## make the wheel and the source distribution in dist/
 	$(BIN)/python -m hatchling build --target wheel --target sdist --directory dist
 
-bundle: $(READY) ## make dist/openzim-mcp.mcpb, which desktop clients install with a click (needs Node)
+bundle: $(READY) ## make dist/openzim-mcp.mcpb for desktop clients (needs Node)
 	$(BIN)/python bundle/gather.py build/bundle
 	mkdir -p dist
 	npx --yes @anthropic-ai/mcpb@2.1.2 pack build/bundle dist/openzim-mcp.mcpb
@@ -50,6 +50,9 @@ handbook: $(READY) ## write the generated parts of the docs, and build the handb
 	$(BIN)/python scripts/handbook.py
 	$(BIN)/python scripts/docs.py  # again: the README shows answers from the new handbook
 	$(BIN)/python scripts/record_terminal.py
+
+snapshot: $(READY) ## accept a change of the published tools
+	PYTHONPATH=tests $(BIN)/python tests/protocol/test_tools.py
 
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-annotate --custom-compile-command "make lock" $(LOCK_OPTIONS)
@@ -62,12 +65,12 @@ lock: $(READY) ## pin the dependencies (LOCK_OPTIONS=--upgrade: in their newest 
 	for clients in sdk1 sdk2; do \
 	  $(COMPILE) tests/clients/python/$$clients.in --output-file tests/clients/python/$$clients.lock; done
 
-clean: ## remove what was built
+clean: ## remove the environment and everything built
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache src/openzim_mcp/data/handbook.zim
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "OpenZIM MCP needs Python 3.11 or newer; say which with: make PYTHON=python3.12 …" >&2; exit 1; }
+	  || { echo "OpenZIM MCP needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 …" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "openzim_mcp"
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 ISSUE_FORMS = sorted(set((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")) - {GITHUB / "ISSUE_TEMPLATE" / "config.yml"})
@@ -90,6 +91,17 @@ def test_pre_commit_runs_the_locked_ruff() -> None:
     locked = re.findall(r"^ruff==(\S+)", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
 
     assert revisions == {"https://github.com/astral-sh/ruff-pre-commit": f"v{locked[0]}"}
+
+
+def test_contributing_guide_names_existing_files() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = set(re.findall(r"`([\w.-]+/[\w./-]+\.\w+)`", text))
+    new_files = {"worker/readers/subtitles.py", "tests/worker/readers/test_subtitles.py"}
+
+    missing = {path for path in paths if not any((base / path).exists() for base in (ROOT, PACKAGE))}
+
+    assert len(paths) > 20
+    assert missing == new_files
 
 
 def test_tests_can_be_collected_on_windows() -> None:
