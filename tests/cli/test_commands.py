@@ -38,7 +38,7 @@ def test_directories_come_from_argument_option_setting_or_handbook(isles_zim: Pa
 
     assert ["Ada Quill" in result.json["answer"] for result in answers] == [True, True, True]
     assert run("list", "--json").json["archives"][0]["name"] == "handbook.zim"
-    assert "this reads the handbook" in run_on_terminal("list").out
+    assert "using the handbook" in run_on_terminal("list").out
 
 
 def test_ask_without_answer_exits_1(isles_zim: Path) -> None:
@@ -54,7 +54,7 @@ def test_ask_has_no_next_page(isles_zim: Path) -> None:
     result = run("ask", "next page", isles_zim)
 
     assert (result.code, result.out) == (Exit.USAGE, "")
-    assert "There is no next page: each command answers by itself." in result.err
+    assert "No next page: a command does not continue the answer of another." in result.err
     assert "`search --limit`" in result.err
 
 
@@ -106,8 +106,12 @@ def test_read_selects_the_archive_with_the_title(archives: Path) -> None:
         (("read", "Ravenport", "--archive", "iles"), Exit.NEGATIVE, "No archive 'iles'"),
         (("read", "Ravenport", "--archive", "broken"), Exit.UNREADABLE, "not a ZIM file"),
         (("info", "broken"), Exit.UNREADABLE, "not a ZIM file"),
-        (("ask", ""), Exit.USAGE, "query"),
-        (("ask", "who?", "--budget", "tiny"), Exit.USAGE, "compact_budget"),
+        (("ask", ""), Exit.USAGE, "The question is empty."),
+        (
+            ("ask", "who?", "--budget", "tiny"),
+            Exit.USAGE,
+            "--budget 'tiny' is not small, medium, large or a number from 100 up.",
+        ),
     ],
 )
 def test_errors_are_one_line_with_exit_code(
@@ -150,7 +154,7 @@ def test_list_shows_archives_and_problems(archives: Path) -> None:
 def test_list_of_empty_directory_exits_1(tmp_path: Path) -> None:
     result = run("list", tmp_path)
 
-    assert (result.code, result.out) == (Exit.NEGATIVE, "There is no archive.\n")
+    assert (result.code, result.out) == (Exit.NEGATIVE, "No archives found.\n")
 
 
 @pytest.mark.parametrize("by_file", [True, False])

@@ -16,7 +16,7 @@ def test_verify_tells_valid_from_damaged(zims: Path, town_zim: Path) -> None:
 
     assert valid.code == 0
     assert "| towns_en_all_2026-01 |" in valid.out
-    assert "| the checksum matches | answer |" in valid.out
+    assert "| the checksum matches | ok |" in valid.out
     assert damaged.code == Exit.NO
     assert "the checksum does not match" in damaged.out
 

@@ -1,4 +1,4 @@
-"""`ask`: a question, answered with passages and their sources."""
+"""`ask`: answer a question with passages and their sources."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import App
     from openzim_mcp.app.query.excerpts import Briefing
-    from openzim_mcp.app.query.reply import Reply
+    from openzim_mcp.app.query.reply import QueryRequest, Reply
     from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.cli.terminal import Block, Terminal
 
-_MORE = "A larger --budget makes an answer longer; `read` shows whole articles, `search --limit` more results."
+_NO_NEXT_PAGE_HINT = "For more, use a larger --budget, `read` for a whole article, or `search --limit`."
 
 
 @command.command(
@@ -30,45 +30,61 @@ _MORE = "A larger --budget makes an answer longer; `read` shows whole articles, 
 )
 @click.argument("question")
 @command.archive_option
-@click.option("--budget", metavar="TOKENS", help="How long the answer may be: small, medium, large or a number.")
+@click.option(
+    "--budget", metavar="TOKENS", help="Maximum length of the answer: small, medium, large or a number of tokens."
+)
 @command.directory_arguments
 def run(
     terminal: Terminal, question: str, archive: str | None, budget: str | None, directories: list[str]
 ) -> Exit | None:
-    """Answer a QUESTION from the archives, with the passages and where they are from."""
+    """Answer a QUESTION from the archives, with passages and their sources."""
 
     async def work(app: App) -> Reply | Briefing | BinaryEntry:
-        from openzim_mcp.app.arguments import parse_request  # noqa: PLC0415
         from openzim_mcp.app.query import ask  # noqa: PLC0415
-        from openzim_mcp.app.query.reply import QueryRequest  # noqa: PLC0415
 
-        arguments = {"query": question, "zim_file_path": archive, "compact_budget": budget}
         try:
-            return await ask.answer_query(app, parse_request(QueryRequest, arguments))
+            return await ask.answer_query(app, _parse_question(question, archive, budget))
         except errors.NoNextPage:
-            raise errors.NoNextPage("There is no next page: each command answers by itself.", hint=_MORE) from None
+            message = "No next page: a command does not continue the answer of another."
+            raise errors.NoNextPage(message, hint=_NO_NEXT_PAGE_HINT) from None
 
-    return _show(terminal, question, runtime.run_with_archives(terminal, directories, work))
+    return _show_answer(terminal, question, runtime.run_with_archives(terminal, directories, work))
 
 
-def _show(terminal: Terminal, question: str, answer: Reply | Briefing | BinaryEntry) -> Exit | None:
+def _parse_question(question: str, archive: str | None, budget: str | None) -> QueryRequest:
+    """Build the request; errors name the arguments of the command instead of those of the tool."""
+    from openzim_mcp.app.arguments import parse_request  # noqa: PLC0415
+    from openzim_mcp.app.query.reply import QueryRequest  # noqa: PLC0415
+
+    if not question.strip():
+        raise errors.OpenZimMcpValidationError("The question is empty.")
+    try:
+        return parse_request(QueryRequest, {"query": question, "zim_file_path": archive, "compact_budget": budget})
+    except errors.OpenZimMcpValidationError as error:
+        if "compact_budget" in error.details["arguments"]:
+            message = f"--budget {budget!r} is not small, medium, large or a number from 100 up."
+            raise errors.OpenZimMcpValidationError(message) from None
+        raise
+
+
+def _show_answer(terminal: Terminal, question: str, answer: Reply | Briefing | BinaryEntry) -> Exit | None:
     from openzim_mcp.app.query.reply import Reply  # noqa: PLC0415
     from openzim_mcp.calls.reading import BinaryEntry  # noqa: PLC0415
 
-    if isinstance(answer, Reply):
-        terminal.show({"question": question, "answer": answer.text}, *_blocks(answer))
-        return Exit.NEGATIVE if answer.is_empty else None
     if isinstance(answer, BinaryEntry):
         terminal.show(answer, f"{answer.path}: {answer.mime_type}, {answer.size} bytes.")
-    return None
+        return None
+    assert isinstance(answer, Reply), "a briefing is the answer to synthesize=True only"
+    terminal.show({"question": question, "answer": answer.text}, *_answer_blocks(answer))
+    return Exit.NEGATIVE if answer.is_empty else None
 
 
-def _blocks(reply: Reply) -> Iterator[Block]:
-    """Yield the passages, each with its source below it."""
+def _answer_blocks(reply: Reply) -> Iterator[Block]:
+    """Yield the passages, each followed by its source."""
     text = reply.text
     for source in reply.sources:
-        before, _, text = text.partition(source)
-        yield before.strip("\n")
+        passages, _, text = text.partition(source)
+        yield passages.strip("\n")
         yield Cell(source, "dim")
     if text.strip():
         yield text.strip("\n")

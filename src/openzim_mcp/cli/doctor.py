@@ -1,4 +1,4 @@
-"""`doctor`: what is wrong, and the command that mends it."""
+"""`doctor`: find problems and suggest fixes."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ if TYPE_CHECKING:
     from openzim_mcp.cli.terminal import Terminal
 
 State = Literal["good", "warn", "bad"]
-_OLDEST = (3, 11)
-_PARTS = ("libzim", "mcp", "pydantic", "selectolax", "PyStemmer", "anyio", "click", "rich")
-_IMPORTS = "import libzim.reader, libzim.search, selectolax.lexbor, Stemmer, mcp, pydantic_settings"
-_LITTLE_SPACE = 1_000_000_000
-_REINSTALL = "python -m pip install --force-reinstall openzim-mcp"
-
-
-_WORDS: dict[State, str] = {"good": "ok", "warn": "note", "bad": "wrong"}
+_STATE_LABELS: dict[State, str] = {"good": "ok", "warn": "warning", "bad": "problem"}
+_MIN_PYTHON_VERSION = (3, 11)
+_LIBRARIES = ("libzim", "mcp", "pydantic", "selectolax", "PyStemmer", "anyio", "click", "rich")
+_IMPORT_STATEMENT = "import libzim.reader, libzim.search, selectolax.lexbor, Stemmer, mcp, pydantic_settings"
+_IMPORT_TIMEOUT_SECONDS = 120
+_MIN_FREE_BYTES = 1_000_000_000
+_REINSTALL_COMMAND = "python -m pip install --force-reinstall openzim-mcp"
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a check found; `fix` is the command or the step that mends it."""
+class CheckResult:
+    """The result of one check; `fix` is a command or a step. The names of the fields are those of `--json`."""
 
     what: str
     state: State
@@ -49,183 +48,187 @@ class Finding:
     fix: str = ""
 
 
-def python(_: Sequence[str]) -> Iterator[Finding]:
-    """Look at Python and the platform."""
+@command.command(
+    "openzim-mcp doctor ~/zims", "openzim-mcp doctor --json | jq '.findings[] | select(.state == \"bad\")'"
+)
+@command.directory_arguments
+def run(terminal: Terminal, directories: list[str]) -> Exit | None:
+    """Find problems with Python, libraries, settings, directories, archives and connected clients.
+
+    Starts each server that is configured in a client and checks that it responds. The exit code is 1 if there is a
+    problem; warnings do not count.
+    """
+    results = [result for check in CHECKS for result in check(directories)]
+    problem_count = sum(result.state == "bad" for result in results)
+    rows = [(Cell(_STATE_LABELS[r.state], r.state), r.what, r.text, r.fix) for r in results]
+    table = Table(("", "check", "result", "fix"), rows)
+    payload = {"ok": not problem_count, "findings": [dataclasses.asdict(result) for result in results]}
+    terminal.show(payload, table, _problem_summary(problem_count))
+    return Exit.NEGATIVE if problem_count else None
+
+
+def _problem_summary(problem_count: int) -> Cell:
+    if not problem_count:
+        return Cell("No problems found.", "good")
+    return Cell(f"{problem_count} problem{'s' * (problem_count > 1)} found.", "bad")
+
+
+def check_python(_: Sequence[str]) -> Iterator[CheckResult]:
+    """Check the version of Python and the platform."""
     version = platform.python_version()
-    told = f"openzim-mcp {__version__}, Python {version}, {platform.system()} {platform.machine()}"
-    if sys.version_info < _OLDEST:
-        yield Finding("Python", "bad", told, "install Python 3.11 or newer, and openzim-mcp with it")
+    text = f"openzim-mcp {__version__}, Python {version}, {platform.system()} {platform.machine()}"
+    if sys.version_info < _MIN_PYTHON_VERSION:
+        yield CheckResult("Python", "bad", text, "install openzim-mcp with Python 3.11 or newer")
     elif sys.maxsize < 2**32:
-        yield Finding("Python", "bad", f"{told}, 32 bit: large archives cannot be opened", "install a 64-bit Python")
+        yield CheckResult("Python", "bad", f"{text}, 32-bit: cannot open large archives", "install a 64-bit Python")
     else:
-        yield Finding("Python", "good", told)
+        yield CheckResult("Python", "good", text)
 
 
-def wheels(_: Sequence[str]) -> Iterator[Finding]:
-    """Look at the libraries: their versions, and whether they load."""
+def check_libraries(_: Sequence[str]) -> Iterator[CheckResult]:
+    """Check that all libraries are installed and can be imported."""
     versions = []
-    for name in _PARTS:
+    for name in _LIBRARIES:
         try:
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            yield Finding("libraries", "bad", f"{name} is not installed", _REINSTALL)
-    # In a process of its own: a wheel for another processor or system may take Python down with it.
-    tried = subprocess.run(  # noqa: S603
-        [sys.executable, "-P", "-c", _IMPORTS], capture_output=True, text=True, check=False, timeout=120
+            yield CheckResult("libraries", "bad", f"{name} is not installed", _REINSTALL_COMMAND)
+    # In another process: a library built for another processor or system may crash Python.
+    process = subprocess.run(  # noqa: S603
+        [sys.executable, "-P", "-c", _IMPORT_STATEMENT],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_IMPORT_TIMEOUT_SECONDS,
     )
-    if tried.returncode:
-        said = (tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"])[-1]
-        yield Finding("libraries", "bad", f"they do not load: {said}", _REINSTALL)
+    if process.returncode:
+        reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+        yield CheckResult("libraries", "bad", f"cannot be imported: {reason}", _REINSTALL_COMMAND)
     else:
-        yield Finding("libraries", "good", ", ".join(versions))
+        yield CheckResult("libraries", "good", ", ".join(versions))
 
 
-def settings(directories: Sequence[str]) -> Iterator[Finding]:
-    """Look at the settings in the environment."""
+def check_settings(directories: Sequence[str]) -> Iterator[CheckResult]:
+    """Check the settings in the environment."""
     from openzim_mcp import config  # noqa: PLC0415
 
     try:
         runtime.load_command_settings(directories)
     except errors.OpenZimMcpConfigurationError as error:
         for line in error.message.splitlines():
-            yield Finding("settings", "bad", line, "see docs/settings.md")
+            yield CheckResult("settings", "bad", line, "see docs/settings.md")
         return
     unknown = config.unknown_variables()
-    for sentence in unknown:
-        yield Finding("settings", "warn", sentence, f"unset {sentence.split()[0]}")
+    for warning in unknown:
+        yield CheckResult("settings", "warn", warning, f"unset {warning.split()[0]}")
     if not unknown:
-        yield Finding("settings", "good", "every setting is known and accepted")
+        yield CheckResult("settings", "good", "all settings are valid")
 
 
-def directories(directories: Sequence[str]) -> Iterator[Finding]:
-    """Look at the directories: whether there are any, and how much room they have."""
+def check_directories(directories: Sequence[str]) -> Iterator[CheckResult]:
+    """Check which directories are served and how much free space they have."""
     try:
-        given = runtime.load_command_settings(directories).allowed_directories
+        paths = runtime.load_command_settings(directories).allowed_directories
     except errors.OpenZimMcpConfigurationError:
         return
-    if not given:
-        text = "none is set: only the handbook is served"
-        yield Finding("directories", "warn", text, "export OPENZIM_MCP_ALLOWED_DIRECTORIES=~/zims")
-    for path in map(str, given):
-        folder = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
-        free = shutil.disk_usage(folder).free
-        writable = "can be written" if os.access(folder, os.W_OK) else "cannot be written, so not downloaded to"
-        state: State = "good" if free > _LITTLE_SPACE else "warn"
+    if not paths:
+        text = "none configured: only the handbook is served"
+        yield CheckResult("directories", "warn", text, "export OPENZIM_MCP_ALLOWED_DIRECTORIES=~/zims")
+    for path in map(str, paths):
+        directory = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
+        free_bytes = shutil.disk_usage(directory).free
+        access = "readable and writable" if os.access(directory, os.W_OK) else "readable, but not writable"
+        state: State = "good" if free_bytes > _MIN_FREE_BYTES else "warn"
         fix = "" if state == "good" else "free some space before you download"
-        yield Finding("directories", state, f"{path}: readable, {writable}, {format_size(free)} free", fix)
+        yield CheckResult("directories", state, f"{path}: {access}, {format_size(free_bytes)} free", fix)
 
 
-def cache(_: Sequence[str]) -> Iterator[Finding]:
-    """Look at the directory where verdicts are kept."""
-    place = files.cache_directory()
+def check_cache(_: Sequence[str]) -> Iterator[CheckResult]:
+    """Check that the cache directory is writable."""
+    directory = files.cache_directory()
     try:
-        os.makedirs(place, exist_ok=True)
-        tempfile.TemporaryFile(dir=place).close()
+        os.makedirs(directory, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
-        text = f"{place} cannot be written ({error.strerror}): verdicts of verify are not kept"
-        yield Finding("cache", "warn", text, f"make {place} writable")
+        text = f"{directory} is not writable ({error.strerror}): the results of `verify` are not stored"
+        yield CheckResult("cache", "warn", text, f"make {directory} writable")
     else:
-        yield Finding("cache", "good", f"{place} can be written")
+        yield CheckResult("cache", "good", f"{directory} is writable")
 
 
-def archives(directories: Sequence[str]) -> Iterator[Finding]:
-    """Look at every archive: whether it opens, and what it lacks."""
+def check_archives(directories: Sequence[str]) -> Iterator[CheckResult]:
+    """Check that every archive can be read and has a full-text index."""
     from openzim_mcp.cli.list import list_archives  # noqa: PLC0415
 
     try:
-        found = runtime.run_with_archives(None, directories, list_archives)
+        listing = runtime.run_with_archives(None, directories, list_archives)
     except errors.OpenZimMcpConfigurationError:
         return
     except errors.OpenZimMcpError as error:
-        yield Finding("archives", "bad", error.message, error.hint or "")
+        yield CheckResult("archives", "bad", error.message, error.hint or "")
         return
-    readable = [row for row in found.archives if row.metadata and row.metadata.verification != "damaged"]
-    for row in found.archives:
-        yield from _archive(row)
-    for reason in found.rejected:
-        yield Finding("archives", "warn", reason, "move it into a served directory")
-    text = f"{len(readable)} of {len(found.archives)} can be read"
-    yield Finding("archives", "good" if readable else "bad", text, "" if readable else "openzim-mcp catalog")
+    readable = [row for row in listing.archives if row.metadata and row.metadata.verification != "damaged"]
+    for archive in listing.archives:
+        yield from _check_archive(archive)
+    for reason in listing.rejected:
+        yield CheckResult("archives", "warn", reason, "move it into a served directory")
+    text = f"{len(readable)} of {len(listing.archives)} can be read"
+    yield CheckResult("archives", "good" if readable else "bad", text, "" if readable else "openzim-mcp catalog")
 
 
-def _archive(row: ListedArchive) -> Iterator[Finding]:
-    state, metadata = row.state, row.metadata
+def _check_archive(archive: ListedArchive) -> Iterator[CheckResult]:
+    state, metadata = archive.state, archive.metadata
     name = state.name.removesuffix(".zim")
-    again = f"openzim-mcp download {split_date(name)[0]}"
+    download_command = f"openzim-mcp download {split_date(name)[0]}"
     if state.status == "unusable" or metadata is None:
-        yield Finding(f"archive {name}", "bad", state.reason or "", again)
+        yield CheckResult(f"archive {name}", "bad", state.reason or "", download_command)
     elif metadata.verification == "damaged":
-        yield Finding(f"archive {name}", "bad", "the checksum does not match: the file is damaged", again)
+        yield CheckResult(f"archive {name}", "bad", "damaged: the checksum does not match", download_command)
     elif state.status != "ok":
-        yield Finding(f"archive {name}", "warn", state.reason or "", f"openzim-mcp verify {name}")
+        yield CheckResult(f"archive {name}", "warn", state.reason or "", f"openzim-mcp verify {name}")
     elif not metadata.index_capabilities.has_fulltext_index:
-        text = "it has no full-text index: searching reads the articles"
-        yield Finding(f"archive {name}", "warn", text, "take a newer edition, if there is one")
+        text = "no full-text index: search scans the articles"
+        yield CheckResult(f"archive {name}", "warn", text, "use a newer edition, if there is one")
 
 
-def connections(_: Sequence[str]) -> Iterator[Finding]:
-    """Look at the clients' configurations, and start what they would start."""
-    wanted = []
+def check_clients(_: Sequence[str]) -> Iterator[CheckResult]:
+    """Check the configurations of all clients, and start the servers in them."""
+    servers = []
     for client in clients.CLIENTS:
         path = clients.find_config(client)
         try:
             text = clients.read_config(path)
-            wanted += [(client, path, text, server) for server in client.find_servers(text)]
+            servers += [(client, path, text, server) for server in client.find_servers(text)]
         except (ValueError, AttributeError, errors.OpenZimMcpError) as error:
-            told = f"{path}: {error}"
-            yield Finding(client.title, "bad", told, "mend the file by hand; the client cannot read it either")
-    if not wanted:
-        yield Finding("clients", "warn", "none is connected", "openzim-mcp connect")
+            fix = "correct the file by hand; the client cannot read it either"
+            yield CheckResult(client.title, "bad", f"{path}: {error}", fix)
+    if not servers:
+        yield CheckResult("clients", "warn", "no client is connected", "openzim-mcp connect")
     with ThreadPoolExecutor() as pool:
-        yield from pool.map(_connection, wanted)
+        yield from pool.map(lambda server: _check_client_server(*server), servers)
 
 
-def _connection(wanted: tuple[Client, str, str, str]) -> Finding:
-    client, path, text, server = wanted
-    command = client.find_command(text, server) or [""]
-    greeting = probe.initialize_server(command, client.find_environment(text, server))
-    if greeting.problem:
-        fix = f"openzim-mcp connect {client.name} {' '.join(_paths(command))} --write".replace("  ", " ")
-        return Finding(client.title, "bad", f"{path}, {server}: {greeting.problem}", fix)
-    told = f"{path}, {server}: {greeting.server} answers in {greeting.seconds:.1f} s"
-    return Finding(client.title, "good", told)
+def _check_client_server(client: Client, path: str, text: str, server: str) -> CheckResult:
+    start_command = client.find_command(text, server) or [""]
+    response = probe.initialize_server(start_command, client.find_environment(text, server))
+    if response.problem:
+        paths = " ".join(_existing_paths(start_command))
+        fix = f"openzim-mcp connect {client.name} {paths} --write".replace("  ", " ")
+        return CheckResult(client.title, "bad", f"{path}, {server}: {response.problem}", fix)
+    text = f"{path}, {server}: {response.server} responds in {response.seconds:.1f} s"
+    return CheckResult(client.title, "good", text)
 
 
-def _paths(command: Sequence[str]) -> list[str]:
-    """Return the directories of a command that are still there."""
-    return [word for word in command[1:] if os.path.isabs(word) and os.path.exists(word)]
+def _existing_paths(start_command: Sequence[str]) -> list[str]:
+    return [argument for argument in start_command[1:] if os.path.isabs(argument) and os.path.exists(argument)]
 
 
-CHECKS: tuple[Callable[[Sequence[str]], Iterator[Finding]], ...] = (
-    python,
-    wheels,
-    settings,
-    directories,
-    cache,
-    archives,
-    connections,
+CHECKS: tuple[Callable[[Sequence[str]], Iterator[CheckResult]], ...] = (
+    check_python,
+    check_libraries,
+    check_settings,
+    check_directories,
+    check_cache,
+    check_archives,
+    check_clients,
 )
-
-
-@command.command(
-    "openzim-mcp doctor ~/zims", "openzim-mcp doctor --json | jq '.findings[] | select(.state == \"bad\")'"
-)
-@command.directory_arguments
-def run(terminal: Terminal, directories: list[str]) -> Exit | None:
-    """Look for what is wrong: Python, libraries, settings, directories, archives, and the clients that are connected.
-
-    What a client is set up to start is started, and greeted. Ends with 1 if something is wrong; notes do not count.
-    """
-    findings = [finding for check in CHECKS for finding in check(directories)]
-    wrong = [finding for finding in findings if finding.state == "bad"]
-    rows = [(Cell(_WORDS[f.state], f.state), f.what, f.text, f.fix) for f in findings]
-    table = Table(("", "what", "finding", "what to do"), rows)
-    payload = {"ok": not wrong, "findings": [dataclasses.asdict(finding) for finding in findings]}
-    terminal.show(payload, table, _summary(wrong))
-    return Exit.NEGATIVE if wrong else None
-
-
-def _summary(wrong: list[Finding]) -> Cell:
-    if not wrong:
-        return Cell("All is well.", "good")
-    return Cell(f"{len(wrong)} thing{'s are' if len(wrong) > 1 else ' is'} wrong.", "bad")

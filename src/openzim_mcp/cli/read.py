@@ -1,4 +1,4 @@
-"""`read`: an article, one section of it, or its outline."""
+"""`read`: show an article, one section, or its outline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNLIMITED_CHARS = 10_000_000
 
 
 class WholeArticle(msgspec.Struct, frozen=True):
-    """An article from its start to its end."""
+    """A complete article."""
 
     archive: str
     path: str
@@ -38,51 +38,32 @@ class WholeArticle(msgspec.Struct, frozen=True):
 )
 @click.argument("title")
 @command.archive_option
-@click.option("--section", metavar="NAME", help="Only this section: its heading, or its number in the outline.")
-@click.option("--toc", is_flag=True, help="Only the outline.")
+@click.option("--section", metavar="NAME", help="Show only this section: its heading, or its number in the outline.")
+@click.option("--toc", is_flag=True, help="Show only the outline.")
 @command.directory_arguments
 def run(
     terminal: Terminal, title: str, archive: str | None, section: str | None, directories: list[str], *, toc: bool
 ) -> None:
-    """Read an article by its TITLE or path; typos are forgiven."""
+    """Show an article, by its TITLE or path; typos are tolerated."""
     if section and toc:
-        raise click.UsageError("--section and --toc exclude each other.")
+        raise click.UsageError("--section and --toc cannot be combined.")
 
     async def work(app: App) -> Section | TableOfContents | WholeArticle:
         from openzim_mcp.app.reading import read_or_closest  # noqa: PLC0415
         from openzim_mcp.calls.reading import ReadSection, ReadTableOfContents  # noqa: PLC0415
 
-        file, path = await _find_entry(app, title, archive)
+        file, path = await _find_article(app, title, archive)
         if toc:
             return await read_or_closest(app, file, ReadTableOfContents(path))
         if section:
             return await read_or_closest(app, file, ReadSection(path, section, _UNLIMITED_CHARS, compact=False))
         return await _read_whole(app, file, path)
 
-    _show(terminal, runtime.run_with_archives(terminal, directories, work))
+    _show_article(terminal, runtime.run_with_archives(terminal, directories, work))
 
 
-def _show(terminal: Terminal, page: Section | TableOfContents | WholeArticle) -> None:
-    from openzim_mcp.calls.reading import Section, TableOfContents  # noqa: PLC0415
-
-    if isinstance(page, TableOfContents):
-        terminal.show(page, f"# {page.title}", "\n".join(_outline(page.toc)) or "It has no headings.")
-    elif isinstance(page, Section):
-        terminal.show(page, page.content)
-    else:
-        terminal.show(page, f"# {page.title}", page.content)
-    terminal.info(f"{page.archive}: {page.path}")
-
-
-async def _read_whole(app: App, archive: ArchiveFile, path: str) -> WholeArticle:
-    from openzim_mcp.app.reading import read_text  # noqa: PLC0415
-
-    text = await read_text(app, archive, path, _UNLIMITED_CHARS)
-    return WholeArticle(archive.file_name, text.actual_path, text.title, text.mime_type, text.content)
-
-
-async def _find_entry(app: App, title: str, archive: str | None) -> tuple[ArchiveFile, str]:
-    """Return which entry of which archive is meant; of several archives, the one that knows the title best."""
+async def _find_article(app: App, title: str, archive: str | None) -> tuple[ArchiveFile, str]:
+    """Return the archive and the path or title to read; of several archives, the one that has the closest title."""
     from openzim_mcp.app.search import merge_hits  # noqa: PLC0415
     from openzim_mcp.calls.search import FindTitles  # noqa: PLC0415
 
@@ -92,13 +73,33 @@ async def _find_entry(app: App, title: str, archive: str | None) -> tuple[Archiv
     hits = merge_hits((await app.workers.call_each(archives, FindTitles(title, 0, 10))).results)
     if not hits:
         raise errors.EntryNotFound(
-            f"No archive has an article {title!r}.", hint=f"openzim-mcp search {title!r} looks into the texts."
+            f"No archive has an article {title!r}.", hint=f"To search the full text: openzim-mcp search {title!r}"
         )
     best = min(hits, key=lambda hit: hit.title != title)
     return await app.find_archive(best.archive), best.path
 
 
-def _outline(rows: list[TocEntry], depth: int = 0) -> Iterator[str]:
-    for row in rows:
-        yield f"{'  ' * depth}- {row.title}"
-        yield from _outline(row.children, depth + 1)
+async def _read_whole(app: App, archive: ArchiveFile, path: str) -> WholeArticle:
+    from openzim_mcp.app.reading import read_text  # noqa: PLC0415
+
+    text = await read_text(app, archive, path, _UNLIMITED_CHARS)
+    return WholeArticle(archive.file_name, text.actual_path, text.title, text.mime_type, text.content)
+
+
+def _show_article(terminal: Terminal, article: Section | TableOfContents | WholeArticle) -> None:
+    from openzim_mcp.calls.reading import Section, TableOfContents  # noqa: PLC0415
+
+    if isinstance(article, TableOfContents):
+        outline = "\n".join(_outline_lines(article.toc)) or "The article has no headings."
+        terminal.show(article, f"# {article.title}", outline)
+    elif isinstance(article, Section):
+        terminal.show(article, article.content)
+    else:
+        terminal.show(article, f"# {article.title}", article.content)
+    terminal.info(f"{article.archive}: {article.path}")
+
+
+def _outline_lines(headings: list[TocEntry], depth: int = 0) -> Iterator[str]:
+    for heading in headings:
+        yield f"{'  ' * depth}- {heading.title}"
+        yield from _outline_lines(heading.children, depth + 1)

@@ -1,4 +1,4 @@
-"""`search`: articles by words, a question or a title, each with the passage that matches."""
+"""`search`: find articles by words, a question or a title."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 )
 @click.argument("words")
 @command.archive_option
-@click.option("--titles", is_flag=True, help="Look at titles only.")
-@click.option("--limit", type=click.IntRange(1, 100), help="Results (default 10).")
-@click.option("--offset", type=click.IntRange(0), default=0, help="Results to skip.")
+@click.option("--titles", is_flag=True, help="Search titles only.")
+@click.option("--limit", type=click.IntRange(1, 100), help="Number of results (default 10).")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Number of results to skip.")
 @command.directory_arguments
 def run(
     terminal: Terminal,
@@ -36,7 +36,7 @@ def run(
     limit: int | None,
     offset: int,
 ) -> Exit | None:
-    """Find articles by WORDS, each with the passage that matches: in one archive, or in all of them."""
+    """Find articles by WORDS in one archive or in all, each with the passage that matches."""
 
     async def work(app: App) -> SearchPage | MergedPage:
         from openzim_mcp.app.arguments import parse_request  # noqa: PLC0415
@@ -53,37 +53,37 @@ def run(
         return await search(app, parse_request(SearchRequest, arguments))
 
     page = runtime.run_with_archives(terminal, directories, work)
-    rows = _rows(page)
-    terminal.show(page, _numbered(rows, offset))
-    for note in _notes(page):
-        terminal.info(note)
-    return None if rows else Exit.NEGATIVE
+    hits = _hits_of_page(page)
+    terminal.show(page, _numbered_list(hits, offset))
+    for message in _page_messages(page, offset + len(hits)):
+        terminal.info(message)
+    return None if hits else Exit.NEGATIVE
 
 
-def _rows(page: SearchPage | MergedPage) -> list[MergedHit]:
+def _hits_of_page(page: SearchPage | MergedPage) -> list[MergedHit]:
     from openzim_mcp.app.search import MergedPage, with_archive  # noqa: PLC0415
 
     if isinstance(page, MergedPage):
         return page.results
-    return [with_archive(page.archive, row) for row in page.results or ()]
+    return [with_archive(page.archive, hit) for hit in page.results or ()]
 
 
-def _numbered(rows: list[MergedHit], offset: int) -> str:
+def _numbered_list(hits: list[MergedHit], offset: int) -> str:
     lines = []
-    for number, row in enumerate(rows, offset + 1):
-        section = f" › {row.section}" if row.section else ""
-        passage = f"\n   {' '.join(row.snippet.split())}" if row.snippet else ""
-        lines.append(f"{number}. **{row.title}**{section} ({row.archive}: {row.path}){passage}")
+    for number, hit in enumerate(hits, offset + 1):
+        section = f" › {hit.section}" if hit.section else ""
+        passage = f"\n   {' '.join(hit.snippet.split())}" if hit.snippet else ""
+        lines.append(f"{number}. **{hit.title}**{section} ({hit.archive}: {hit.path}){passage}")
     return "\n".join(lines) or "Nothing was found."
 
 
-def _notes(page: SearchPage | MergedPage) -> list[str]:
-    """Say what the list does not show: words that were corrected, archives that failed, and that there is more."""
+def _page_messages(page: SearchPage | MergedPage, next_offset: int) -> list[str]:
+    """Return what the list does not show: corrected words, archives that failed, and how to get more results."""
     from openzim_mcp.app.search import MergedPage  # noqa: PLC0415
 
     per_archive = page.per_file_results if isinstance(page, MergedPage) else []
     corrections = [hits.corrected for hits in per_archive] if isinstance(page, MergedPage) else [page.corrected]
-    read_as = {f"{wrong} → {right}": None for corrected in corrections for wrong, right in corrected.items()}
-    failed = [f"{hits.archive}: {hits.error}" for hits in per_archive if hits.error]
-    more = [] if page.done else ["There are more: --offset skips those above."]
-    return ([f"Read as: {', '.join(read_as)}"] if read_as else []) + failed + more
+    corrected = {f"{wrong} → {right}": None for words in corrections for wrong, right in words.items()}
+    messages = [f"Corrected: {', '.join(corrected)}"] if corrected else []
+    messages += [f"{hits.archive}: {hits.error}" for hits in per_archive if hits.error]
+    return messages if page.done else [*messages, f"There are more results: add --offset {next_offset}."]

@@ -1,10 +1,10 @@
-"""`verify`: whether archives are what their makers wrote."""
+"""`verify`: check archives for damage."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from openzim_mcp.cli.terminal import ProgressBars, Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
-_HEADER = ("name", "size", "verdict", "indexes")
+_COLUMNS = ("name", "size", "result", "indexes")
+_INDEX_CELLS = {True: Cell("ok", "good"), False: Cell("broken", "bad"), None: Cell("none", "warn")}
 
 
 @dataclass(frozen=True)
-class Verified:
-    """What verifying an archive has shown, and how many of its entries were read."""
+class VerifiedArchive:
+    """The report of an archive, and how many of its entries were read as a sample."""
 
     report: ArchiveReport
     entries_read: int | None = None
@@ -39,36 +40,33 @@ class Verified:
 @click.argument("archives", nargs=-1, metavar="[ARCHIVE]...")
 @command.directory_option
 def run(terminal: Terminal, archives: tuple[str, ...], directories: list[str]) -> Exit | None:
-    """Verify each ARCHIVE, given by its name or as a .zim file, or all of them: its checksum, its entries, its indexes.
+    """Check each ARCHIVE, given by name or as a .zim file, or all archives: checksum, entries and indexes.
 
-    The verdict is remembered, and a server that runs knows it too.
+    The result is stored, and used by `list`, `doctor` and every server, even if it is already running.
     """
-    names = [name if directories else _full(name) for name in archives]
-    files = [name for name in names if os.path.isabs(name)]
+    names = [name if directories else _resolve_path(name) for name in archives]
+    paths = [name for name in names if os.path.isabs(name)]
 
-    async def work(app: App) -> list[Verified]:
-        chosen = [await app.find_archive(name) for name in names] or list((await app.scan()).archives)
+    async def work(app: App) -> list[VerifiedArchive]:
+        files = [await app.find_archive(name) for name in names] or list((await app.scan()).archives)
         with terminal.progress_bars() as bars:
-            return [await _verify(app, archive, bars) for archive in chosen]
+            return [await _verify_archive(app, file, bars) for file in files]
 
-    results = runtime.run_with_archives(terminal, directories or files, work)
-    rows = [
-        (r.report.name.removesuffix(".zim"), format_size(r.report.size), _verdict(r), _indexes(r.report))
-        for r in results
-    ]
-    blocks = [Table(_HEADER, rows, frozenset({"size"}))] if rows else ["There is no archive."]
-    terminal.show({"archives": list(map(_payload, results))}, *blocks)
+    results = runtime.run_with_archives(terminal, directories or paths, work)
+    rows = [_verified_row(result.report) for result in results]
+    blocks = [Table(_COLUMNS, rows, frozenset({"size"}))] if rows else ["No archives found."]
+    terminal.show({"archives": list(map(_verified_payload, results))}, *blocks)
     return None if results and all(result.report.is_valid for result in results) else Exit.NEGATIVE
 
 
-def _full(name: str) -> str:
-    """Return the path of a file that is there; another word is a name."""
+def _resolve_path(name: str) -> str:
+    """Return the absolute path of an existing file; anything else is the name of an archive."""
     path = os.path.abspath(os.path.expanduser(name))
     return path if os.path.isfile(path) else name
 
 
-async def _verify(app: App, archive: ArchiveFile, bars: ProgressBars) -> Verified:
-    """Compare the checksum, ask the indexes, and read entries from all over the archive."""
+async def _verify_archive(app: App, archive: ArchiveFile, bars: ProgressBars) -> VerifiedArchive:
+    """Compare the checksum, query the indexes, and read a sample of entries."""
     import msgspec  # noqa: PLC0415
 
     from openzim_mcp.app import health  # noqa: PLC0415
@@ -83,28 +81,24 @@ async def _verify(app: App, archive: ArchiveFile, bars: ProgressBars) -> Verifie
     report = await health.report_archive(app, archive, Caller(progress=show_progress), force=True)
     update(archive.size, None)
     if not report.is_valid:
-        return Verified(report)
+        return VerifiedArchive(report)
     try:
-        return Verified(report, await app.workers.call(archive, SampleEntries()))
+        return VerifiedArchive(report, await app.workers.call(archive, SampleEntries()))
     except errors.OpenZimMcpArchiveError as error:
         problems = [*report.problems, error.message]
-        return Verified(msgspec.structs.replace(report, is_valid=False, problems=problems))
+        return VerifiedArchive(msgspec.structs.replace(report, is_valid=False, problems=problems))
 
 
-def _payload(result: Verified) -> dict[str, Any]:
+def _verified_payload(result: VerifiedArchive) -> dict[str, object]:
     import msgspec  # noqa: PLC0415
 
-    read = {} if result.entries_read is None else {"entries_read": result.entries_read}
-    return {**msgspec.to_builtins(result.report), **read}
+    sample = {} if result.entries_read is None else {"entries_read": result.entries_read}
+    return {**msgspec.to_builtins(result.report), **sample}
 
 
-def _verdict(result: Verified) -> Cell:
-    report = result.report
+def _verified_row(report: ArchiveReport) -> tuple[str | Cell, ...]:
     problems = "; ".join(problem for problem in report.problems if problem != report.verification)
-    words = f"{report.verification}{f' ({problems})' if problems else ''}"
-    return Cell(words, "good" if report.is_valid else "bad")
-
-
-def _indexes(report: ArchiveReport) -> Cell:
-    answers = {True: Cell("answer", "good"), False: Cell("do not answer", "bad"), None: Cell("none", "warn")}
-    return answers[report.indexes_answer]
+    text = f"{report.verification}{f' ({problems})' if problems else ''}"
+    result = Cell(text, "good" if report.is_valid else "bad")
+    name = report.name.removesuffix(".zim")
+    return name, format_size(report.size), result, _INDEX_CELLS[report.indexes_answer]
