@@ -17,7 +17,7 @@ def test_verify_tells_valid_from_damaged(zims: Path, town_zim: Path) -> None:
     assert valid.code == 0
     assert "| towns_en_all_2026-01 |" in valid.out
     assert "| the checksum matches | ok |" in valid.out
-    assert damaged.code == Exit.NO
+    assert damaged.code == Exit.NEGATIVE
     assert "the checksum does not match" in damaged.out
 
 
@@ -27,7 +27,7 @@ def test_verify_shows_progress(zims: Path) -> None:
 
 @pytest.mark.parametrize("name", ["offset_in_cluster", "outofbounds_first_clusterptr", "bad_mimetype_in_dirent"])
 def test_verify_rejects_inconsistent_files(zims: Path, name: str) -> None:
-    assert run("verify", zims / f"zim-testing-suite/nons/invalid.{name}.zim").code == Exit.NO
+    assert run("verify", zims / f"zim-testing-suite/nons/invalid.{name}.zim").code == Exit.NEGATIVE
 
 
 def test_running_server_knows_the_result_of_verify(open_server: Callable[..., StdioServer], zims: Path) -> None:
@@ -43,5 +43,5 @@ def test_running_server_knows_the_result_of_verify(open_server: Callable[..., St
 def test_verify_names_an_archive_that_is_missing(town_zim: Path) -> None:
     result = run("verify", "nowhere", "--dir", town_zim.parent)
 
-    assert result.code == Exit.NO
+    assert result.code == Exit.NEGATIVE
     assert "No archive 'nowhere'" in result.err
