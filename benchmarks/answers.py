@@ -252,7 +252,7 @@ def measure_intents(_given: argparse.Namespace) -> str:
     text = (TESTS / "data" / "queries.jsonl").read_text(encoding="utf-8")
     labelled = [json.loads(line) for line in text.splitlines()]
     sys.path[:0] = [str(TESTS), str(TESTS / "app" / "query")]
-    ours = list(map(import_module("test_intents").route, labelled))
+    ours = list(map(import_module("test_interpret").interpret_row, labelled))
     python = [str(Path(search.server_commands()[PEER][0]).with_name("python")), "-c", INTENT_OF_PEER]
     theirs = subprocess.run(python, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     comparable = set().union(*PEER_INTENTS.values())

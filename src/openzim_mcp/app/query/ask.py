@@ -10,7 +10,14 @@ from openzim_mcp import cursors, errors, tokens
 from openzim_mcp.app.archives import archive_titles
 from openzim_mcp.app.arguments import parse_request, require_text
 from openzim_mcp.app.caller import LOCAL, Caller
-from openzim_mcp.app.query import handlers, intents
+from openzim_mcp.app.query import handlers
+from openzim_mcp.app.query.interpret import (
+    Interpretation,
+    find_alternatives,
+    interpret,
+    rank_interpretations,
+    titles_to_score,
+)
 from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply
 from openzim_mcp.app.search import fingerprint
 from openzim_mcp.text import safe_line
@@ -54,7 +61,7 @@ def _resume(request: QueryRequest, library: str) -> QueryRequest:
     cursor = cursors.decode(request.cursor, TOOL)
     cursors.require_same(cursor.uuid, library, "archives")
     arguments = request.model_dump(exclude_unset=True, exclude={"cursor"})
-    if next(iter(intents.readings(request.query))).intent == "next":
+    if interpret(request.query)[0].intent == "next":
         del arguments["query"]
     for name in arguments.keys() & {"query", "zim_file_path"}:
         cursors.require_same(cursor.request.get(name), arguments[name], name)
@@ -66,11 +73,13 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     text, context = await _split_archive_name(context)
     if context.request.synthesize:
         return await handlers.write_briefing(context, text)
-    scores = await _score_titles(context, intents.titles_in(text))
-    best, *others = intents.choose(text, scores)
+    interpretations = interpret(text)
+    scores = await _score_titles(context, titles_to_score(text, interpretations))
+    ranked = rank_interpretations(interpretations, scores)
+    best, *others = ranked
     if best.intent == "next":
         return await _reply(_next_page(context, best.slots))
-    note = _guess_note(best, intents.alternatives(text, scores)) or await _missing_note(context, best, others)
+    note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_note(context, best, others)
     try:
         return await _reply_with_note(context, best, note)
     except (errors.EntryNotFound, errors.SectionNotFound):
@@ -79,31 +88,31 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     return await handlers.answer_question(context, {"query": text})
 
 
-def _guess_note(best: intents.Reading, others: Sequence[intents.Reading]) -> str:
+def _guess_note(best: Interpretation, others: Sequence[Interpretation]) -> str:
     """Say how a query was interpreted if that was a guess, and how to ask for what else it may have meant."""
     if not others:
         return ""
-    read = "a question" if best.intent == "question" else intents.said(best)
-    alternatives = "; ".join(map(intents.said, others[:_MAX_ALTERNATIVES]))
-    return safe_line(f"(Read as: {read}. Or ask: {alternatives}.)", _MAX_NOTE_CHARS)
+    request = "a question" if best.intent == "question" else best.canonical_request
+    alternatives = "; ".join(other.canonical_request for other in others[:_MAX_ALTERNATIVES])
+    return safe_line(f"(Read as: {request}. Or ask: {alternatives}.)", _MAX_NOTE_CHARS)
 
 
-async def _missing_note(context: QueryContext, best: intents.Reading, others: Sequence[intents.Reading]) -> str:
+async def _missing_note(context: QueryContext, best: Interpretation, others: Sequence[Interpretation]) -> str:
     """Say that no article has the title that a request named, where its words were looked for instead."""
-    titles = [reading.title for reading in others if reading.title and reading.intent in _ABOUT_AN_ARTICLE]
+    titles = [other.title for other in others if other.title and other.intent in _ABOUT_AN_ARTICLE]
     if best.intent != "question" or not titles:
         return ""
     closest = await handlers.closest_titles(context, titles[0])
     return safe_line(f"(No article is called {titles[0]!r}.{f' {closest}' if closest else ''})", _MAX_NOTE_CHARS)
 
 
-async def _reply_with_note(context: QueryContext, reading: intents.Reading, note: str) -> Reply | BinaryEntry:
+async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply | BinaryEntry:
     """Do what an interpretation says, and leave room for a note below."""
     request = context.request
     if note and request.max_tokens:
         left = int(request.max_tokens - tokens.estimate(f"\n\n{note}") * tokens.SAFETY_FACTOR)
         context = replace(context, request=request.model_copy(update={"compact_budget": left}))
-    reply = await handlers.HANDLERS[reading.intent](context, reading.slots)
+    reply = await handlers.HANDLERS[interpretation.intent](context, interpretation.slots)
     if not note or not isinstance(reply, Reply):
         return reply
     continuation = reply.continuation

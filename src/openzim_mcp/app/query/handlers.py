@@ -12,7 +12,8 @@ from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app import reading
 from openzim_mcp.app.archives import list_entries
 from openzim_mcp.app.health import report_server
-from openzim_mcp.app.query import excerpts, intents
+from openzim_mcp.app.query import excerpts
+from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.archive import Metadata, ReadMetadata
@@ -135,19 +136,19 @@ async def write_briefing(context: QueryContext, query: str) -> Briefing:
 
 async def _compare(context: QueryContext, slots: Slots) -> Reply:
     """Give the passage that has all that is compared, if there is one, and passages of each."""
-    sides = intents.sides(slots["titles"])
+    names = split_list(slots["titles"])
     budget, cost = context.budget()
     selected: list[Excerpt] = []
     missing = []
-    for query in (" ".join(sides), *sides):
+    for query in (" ".join(names), *names):
         answers, _ = await _find_passages(context, query)
-        is_side = query in sides
-        matching = _passages_about(answers, [query] if is_side else sides, selected)
-        best = excerpts.select_excerpts(matching, budget / (len(sides) + 1), cost)
-        selected += best if is_side else best[:1]
-        missing += [f"Nothing was found for {safe_line(query, 100)!r}."] if is_side and not answers else []
+        is_name = query in names
+        matching = _passages_about(answers, [query] if is_name else names, selected)
+        best = excerpts.select_excerpts(matching, budget / (len(names) + 1), cost)
+        selected += best if is_name else best[:1]
+        missing += [f"Nothing was found for {safe_line(query, 100)!r}."] if is_name and not answers else []
     if not selected:
-        return await _nothing_found(context, " ".join(sides))
+        return await _nothing_found(context, " ".join(names))
     return _excerpts_reply(selected, "".join(f"\n\n{sentence}" for sentence in missing))
 
 
@@ -345,7 +346,7 @@ def _links_reply(
 
 
 async def _read_batch(context: QueryContext, slots: Slots) -> Reply:
-    titles = intents.sides(slots["titles"])[:_MAX_BATCH]
+    titles = split_list(slots["titles"])[:_MAX_BATCH]
     default = DEFAULT_TOKENS * len(titles)
     share = int(context.budget(default)[0] / len(titles))
     context_for_one = replace(context, request=context.request.model_copy(update={"compact_budget": share}))

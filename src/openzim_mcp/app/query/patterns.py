@@ -1,9 +1,9 @@
-"""A small language of phrases, in which the table of intents is written.
+"""The language of the patterns in intents.py, compiled to regular expressions.
 
-`(a|b)` is one of several, `[x]` may be missing, `<word>` is one of vocabulary.txt, `{slot}` is a value, `{slot=kind}`
-one that is written like another.
+`(a|b)` is one of several, `[x]` is optional, `<word>` is one of the terms that vocabulary.txt lists under that name,
+`{slot}` is a value, and `{slot=kind}` a value that is written like another slot.
 
-A phrase is compiled with those words only that a sentence holds, so that a few of the hundreds cost anything.
+A pattern is compiled with only those terms of the vocabulary that a query contains: few of the hundreds.
 """
 
 from __future__ import annotations
@@ -21,24 +21,27 @@ if TYPE_CHECKING:
 
 _SCRIPTS = {
     "latin": "a-z",
-    "dense": "\u3040-\u30ff\u3400-\u9fff",
+    "unspaced": "\u3040-\u30ff\u3400-\u9fff",
     "hangul": "\uac00-\ud7a3",
     "cyrillic": "\u0400-\u04ff",
     "arabic": "\u0600-\u06ff",
     "devanagari": "\u0900-\u097f",
 }
-DENSE = f"[{_SCRIPTS['dense']}]"
-_BLANKS = dict.fromkeys(_SCRIPTS, r"(?:,?\s+|(?<='))") | {"dense": r"\s*"}
+UNSPACED_CHAR = f"[{_SCRIPTS['unspaced']}]"
+_WORD_GAPS = dict.fromkeys(_SCRIPTS, r"(?:,?\s+|(?<='))") | {"unspaced": r"\s*"}
+_LAST_SPACED_CHAR = "\u3000"
 COMMA = r"\s*[,;、，；]\s*"
-JOINED = rf"\s+&\s+|(?<!共)[和与與跟及](?![平谐諧服])|(?<={DENSE})と(?={DENSE})|(?<=\w)[와과]\s+|\s+و(?=\w)"
-_SLOTS = {
+CONJUNCTION = (
+    rf"\s+&\s+|(?<!共)[和与與跟及](?![平谐諧服])|(?<={UNSPACED_CHAR})と(?={UNSPACED_CHAR})|(?<=\w)[와과]\s+|\s+و(?=\w)"
+)
+_SLOT_REGEXES = {
     "title": r"\S.{0,200}?",
     "first": r"(?!(?:<asking>)\b|.*(?:<asked>))\S.{0,100}?",
     "section": r"(?:[\"“«][^\"”»]+[\"”»]|(?!(?:<asking>)\b)\S.{0,80}?)",
     "heading": r"(?!(?:<asking>|<fact>|<show>)\b|.*(?:<asked>))\S{1,40}(?: \S{1,40}){0,2}?",
     "topic": r"(?!.*(?:<asked>))(?:<topic>)",
     "query": r"\S.*?",
-    "list": rf"(?!(?:<asking>)\b)(?=\S.*?(?:{COMMA}|\s(?:<and>|<and short>|<and weak>)\s|{JOINED}))\S.{{0,400}}?",
+    "list": rf"(?!(?:<asking>)\b)(?=\S.*?(?:{COMMA}|\s(?:<and>|<and short>|<and weak>)\s|{CONJUNCTION}))\S.{{0,400}}?",
     "versus": r"(?!(?:<asking>)\b)(?:\S{1,40}\s+){1,5}?(?:vs\.?|versus)(?:\s+\S{1,40}){1,5}?",
     "differing": r"(?:\S{1,40}\s+){1,5}?(?:<differ>)\s+(?:<and weak>)(?:\s+\S{1,40}){1,5}?",
     "file": r"(?:[a-z-]/)?\S*\w\.[a-z]\w{1,4}|_assets_/\S+",
@@ -46,147 +49,159 @@ _SLOTS = {
     "number": r"\d+",
     "archive": r"[\w.#&-]+?",
     "filler": r"(?:<filler>)(?:\s+(?:<filler>))*",
-    "rest": r".*?",
+    "anything": r".*?",
 }
-_RUNS = re.compile(r"[^\W_]+")
-_LAST_SPACED = "\u3000"
-_INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
-_PARTS = re.compile(r"\s+|[()\[\]|]|<[a-z' ]+>|[^()\[\]|<\s]+")
-_WORD = re.compile(r"<([a-z' ]+)>")
+_ALPHANUMERICS = re.compile(r"[^\W_]+")
+_INNERMOST_GROUP = re.compile(r"[(\[][^()\[\]]*[)\]]")
+_SYMBOL = re.compile(r"\s+|[()\[\]|]|<[a-z' ]+>|[^()\[\]|<\s]+")
+_VOCABULARY_NAME = re.compile(r"<([a-z' ]+)>")
 _SLOT = re.compile(r"\{(\w+)(?:=(\w+))?\}")
-_APOSTROPHE = re.compile(r"(?<=\w)'")
-_CLOSES = {"(": ")", "[": "]"}
-_END = rf"[\s{SENTENCE_MARKS}]*"
-_COMPILED = 4096
-_PLAIN = {ord(a): b for a, b in zip("’‘ıłđøŁĐØ", "''ildoldo", strict=True)} | {
+_INNER_APOSTROPHE = re.compile(r"(?<=\w)'")
+_CLOSING_BRACKETS = {"(": ")", "[": "]"}
+_QUERY_END = rf"[\s{SENTENCE_MARKS}]*"
+_MAX_COMPILED_PATTERNS = 4096
+# Letters whose accents are ignored. The translation keeps the length of a text, as slots are cut out by position.
+_UNACCENTED = {ord(a): b for a, b in zip("’‘ıłđøŁĐØ", "''ildoldo", strict=True)} | {
     code: letter
     for code in range(0xC0, 0x1F00)
     if (letter := unicodedata.normalize("NFD", chr(code))[0]).isascii() and letter.isalpha()
 }
-"""Letters whose accents do not count."""
 
 
-def plain(text: str) -> str:
-    """Return a text of the same length without case and Latin accents."""
-    return text.translate(_PLAIN).lower()
+def simplify(text: str) -> str:
+    """Return a text of the same length in lower case, without Latin accents."""
+    return text.translate(_UNACCENTED).lower()
 
 
 @cache
-def vocabulary() -> dict[str, list[str]]:
-    """Return the words that each name stands for, the longest first."""
+def load_vocabulary() -> dict[str, list[str]]:
+    """Return the terms of each name, the longest first."""
     text = (resources.files(__package__) / "vocabulary.txt").read_text("utf-8")
-    lines = [line.split(": ", 1) for line in plain(text).splitlines()[1:]]
-    return {name: sorted(set(words.split("|")), key=len, reverse=True) for name, words in lines}
-
-
-def _words(name: str, held: frozenset[str] | None) -> str:
-    """Return a pattern of the words that a name stands for: of those that a text holds, or of all."""
-    return "|".join(_written(word) for word in vocabulary()[name] if held is None or word in held) or "(?!)"
+    lines = [line.split(": ", 1) for line in simplify(text).splitlines()[1:]]
+    return {name: sorted(set(terms.split("|")), key=len, reverse=True) for name, terms in lines}
 
 
 @cache
-def _first_runs() -> dict[str, str]:
-    """Return what each word of the vocabulary begins with, up to a blank or a mark."""
-    return {word: _first_run(word) for words in vocabulary().values() for word in words}
-
-
-def _first_run(text: str) -> str:
-    return str((_RUNS.findall(text.replace("'", "")) or [text])[0])
-
-
-def _written(text: str) -> str:
-    """Return a text as a pattern; an apostrophe in a word may be missing."""
-    return _APOSTROPHE.sub("'?", text.replace(".", r"\.").replace(" ", r"\s+"))
-
-
-def _filled(pattern: str, held: frozenset[str] | None = None) -> str:
-    return _WORD.sub(lambda name: _words(name[1], held), pattern)
-
-
-@cache
-def pattern_of(pattern: str) -> re.Pattern[str]:
-    """Return a pattern with all words of the vocabulary in it."""
-    return re.compile(_filled(pattern))
-
-
-def end_of(pattern: str, text: str) -> int:
-    """Return where what a text begins with ends."""
-    found = pattern_of(pattern).match(text)
-    return found.end() if found else 0
-
-
-@lru_cache(maxsize=_COMPILED)
-def _compiled(phrase: str, script: str, held: frozenset[str]) -> re.Pattern[str]:
-    """Return a phrase, with some words of the vocabulary, as a pattern of a plain query with a blank before it."""
-    return re.compile(_sequence(iter(_PARTS.findall(phrase)), script, held, end="", lead=True) + _END)
-
-
-def _sequence(parts: Iterator[str], script: str, held: frozenset[str], *, end: str, lead: bool) -> str:
-    """Return a pattern of parts up to a bracket; each takes the blank before it along, so that it may be missing."""
-    pattern = ""
-    blank = lead
-    for part in parts:
-        if part == end:
-            break
-        if part.isspace():
-            blank = True
-        elif part == "|":
-            pattern, blank = f"{pattern}|", lead
-        elif part in _CLOSES:
-            inside = _sequence(parts, script, held, end=_CLOSES[part], lead=blank)
-            pattern, blank = f"{pattern}(?:{inside}){'?' if part == '[' else ''}", False
-        else:
-            pattern, blank = pattern + (_BLANKS[script] if blank else "") + _part(part, held), False
-    return pattern
-
-
-def _part(part: str, held: frozenset[str]) -> str:
-    if _WORD.fullmatch(part):
-        return f"(?:{_filled(part, held)})"
-    return _SLOT.sub(lambda slot: f"(?P<{slot[1]}>{_filled(_SLOTS[slot[2] or slot[1]], held)})", _written(part))
-
-
-@cache
-def all_words() -> frozenset[str]:
+def vocabulary_words() -> frozenset[str]:
     """Return every word of the vocabulary."""
-    return frozenset(word for phrase in _first_runs() for word in phrase.split())
+    return frozenset(word for term in _first_words() for word in term.split())
 
 
-class Sentence:
-    """A plain text with a blank before it, and what of the language of phrases may be in it."""
+@cache
+def _first_words() -> dict[str, str]:
+    """Return the first word of each term of the vocabulary."""
+    return {term: _first_word(term) for terms in load_vocabulary().values() for term in terms}
+
+
+def _first_word(text: str) -> str:
+    return str((_ALPHANUMERICS.findall(text.replace("'", "")) or [text])[0])
+
+
+@cache
+def compile_regex(regex: str) -> re.Pattern[str]:
+    """Compile a regular expression in which `<name>` stands for all terms of that name."""
+    return re.compile(_expand_names(regex))
+
+
+def match_end(regex: str, text: str) -> int:
+    """Return where the match of a regular expression at the start of a text ends; 0 without a match."""
+    match = compile_regex(regex).match(text)
+    return match.end() if match else 0
+
+
+def _expand_names(regex: str, terms: frozenset[str] | None = None) -> str:
+    """Replace each `<name>` by its terms: those among `terms`, or all of them."""
+    return _VOCABULARY_NAME.sub(lambda match: _terms_regex(match[1], terms), regex)
+
+
+def _terms_regex(name: str, terms: frozenset[str] | None) -> str:
+    alternatives = [_literal_regex(term) for term in load_vocabulary()[name] if terms is None or term in terms]
+    return "|".join(alternatives) or "(?!)"
+
+
+def _literal_regex(text: str) -> str:
+    """Return a regular expression for a text; an apostrophe inside a word is optional."""
+    return _INNER_APOSTROPHE.sub("'?", text.replace(".", r"\.").replace(" ", r"\s+"))
+
+
+@lru_cache(maxsize=_MAX_COMPILED_PATTERNS)
+def _compile_pattern(pattern: str, script: str, terms: frozenset[str]) -> re.Pattern[str]:
+    """Compile a pattern, with some terms of the vocabulary, for a simplified query with a space before it."""
+    symbols = iter(_SYMBOL.findall(pattern))
+    return re.compile(_sequence_regex(symbols, script, terms, closing="", starts_with_gap=True) + _QUERY_END)
+
+
+def _sequence_regex(
+    symbols: Iterator[str], script: str, terms: frozenset[str], *, closing: str, starts_with_gap: bool
+) -> str:
+    """Translate symbols up to a closing bracket; a gap belongs to the symbol after it, so that both are optional."""
+    regex = ""
+    needs_gap = starts_with_gap
+    for symbol in symbols:
+        if symbol == closing:
+            break
+        if symbol.isspace():
+            needs_gap = True
+        elif symbol == "|":
+            regex, needs_gap = f"{regex}|", starts_with_gap
+        elif symbol in _CLOSING_BRACKETS:
+            bracket = _CLOSING_BRACKETS[symbol]
+            group = _sequence_regex(symbols, script, terms, closing=bracket, starts_with_gap=needs_gap)
+            regex, needs_gap = f"{regex}(?:{group}){'?' if symbol == '[' else ''}", False
+        else:
+            regex, needs_gap = regex + (_WORD_GAPS[script] if needs_gap else "") + _symbol_regex(symbol, terms), False
+    return regex
+
+
+def _symbol_regex(symbol: str, terms: frozenset[str]) -> str:
+    if _VOCABULARY_NAME.fullmatch(symbol):
+        return f"(?:{_expand_names(symbol, terms)})"
+    return _SLOT.sub(
+        lambda slot: f"(?P<{slot[1]}>{_expand_names(_SLOT_REGEXES[slot[2] or slot[1]], terms)})", _literal_regex(symbol)
+    )
+
+
+class TokenizedQuery:
+    """The words, vocabulary terms and scripts of a simplified query with a space before it."""
 
     def __init__(self, text: str) -> None:
-        inside = {first for first in _first_runs().values() if first > _LAST_SPACED and first in text}
-        self.runs = {*_RUNS.findall(text), *_RUNS.findall(text.replace("'", "")), *inside}
-        self.held = frozenset(word for word, first in _first_runs().items() if first in self.runs)
+        # Words of scripts without spaces are not separated: they are looked for in the text.
+        unspaced = {word for word in _first_words().values() if word > _LAST_SPACED_CHAR and word in text}
+        self.words = {*_ALPHANUMERICS.findall(text), *_ALPHANUMERICS.findall(text.replace("'", "")), *unspaced}
+        self.terms = frozenset(term for term, first_word in _first_words().items() if first_word in self.words)
         self.scripts = [name for name, letters in _SCRIPTS.items() if re.search(f"[{letters}]", text)]
 
 
-class Phrase:
-    """A phrase, and what it needs: for each part that may not be missing, what that can begin with."""
+class Pattern:
+    """A pattern of the table of intents."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     @cached_property
-    def _words(self) -> frozenset[str]:
-        slots = "".join(_SLOTS[kind or name] for name, kind in _SLOT.findall(self._text))
-        return frozenset(word for name in _WORD.findall(self._text + slots) for word in vocabulary()[name])
+    def _terms(self) -> frozenset[str]:
+        slots = "".join(_SLOT_REGEXES[kind or name] for name, kind in _SLOT.findall(self._text))
+        return frozenset(
+            term for name in _VOCABULARY_NAME.findall(self._text + slots) for term in load_vocabulary()[name]
+        )
 
     @cached_property
-    def _needs(self) -> list[frozenset[str]]:
+    def _required_words(self) -> list[frozenset[str]]:
+        """For each symbol that is not optional, the words of which a query must have one."""
         text = self._text
-        while (outside := _INNERMOST.sub(" ", text)) != text:
+        while (outside := _INNERMOST_GROUP.sub(" ", text)) != text:
             text = outside
-        return [_beginnings(part) for part in _PARTS.findall(text) if part.strip() and "{" not in part]
+        return [_symbol_first_words(symbol) for symbol in _SYMBOL.findall(text) if symbol.strip() and "{" not in symbol]
 
-    def patterns(self, sentence: Sentence) -> Iterator[re.Pattern[str]]:
-        """Yield the phrase in each script of a sentence that has all it needs."""
-        if not any(sentence.runs.isdisjoint(needed) for needed in self._needs):
-            for script in sentence.scripts:
-                yield _compiled(self._text, script, sentence.held & self._words)
+    def regexes(self, query: TokenizedQuery) -> Iterator[re.Pattern[str]]:
+        """Yield the pattern compiled for each script of a query, if the query has the words that it requires."""
+        if not any(query.words.isdisjoint(words) for words in self._required_words):
+            for script in query.scripts:
+                yield _compile_pattern(self._text, script, query.terms & self._terms)
 
 
-def _beginnings(part: str) -> frozenset[str]:
-    name = _WORD.fullmatch(part)
-    return frozenset(map(_first_runs().__getitem__, vocabulary()[name[1]])) if name else frozenset({_first_run(part)})
+def _symbol_first_words(symbol: str) -> frozenset[str]:
+    name = _VOCABULARY_NAME.fullmatch(symbol)
+    if name is None:
+        return frozenset({_first_word(symbol)})
+    return frozenset(_first_words()[term] for term in load_vocabulary()[name[1]])

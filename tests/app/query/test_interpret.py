@@ -9,6 +9,15 @@ from typing import Any
 import pytest
 
 from openzim_mcp.app.query import intents, patterns
+from openzim_mcp.app.query import interpret as interpret_module
+from openzim_mcp.app.query.interpret import (
+    Interpretation,
+    find_alternatives,
+    interpret,
+    rank_interpretations,
+    split_list,
+    titles_to_score,
+)
 from openzim_mcp.text import title_key
 
 QUERIES = Path(__file__).parent.parent.parent / "data" / "queries.jsonl"
@@ -16,32 +25,35 @@ QUERIES = Path(__file__).parent.parent.parent / "data" / "queries.jsonl"
 EXAMPLES = [(intent.name, example) for intent in intents.INTENTS for example in intent.examples]
 
 
-def as_read(name: str, example: str) -> intents.Reading:
-    return next(reading for reading in intents.readings(example) if reading.intent == name)
+def interpret_as(intent: str, query: str) -> Interpretation:
+    return next(interpretation for interpretation in interpret(query) if interpretation.intent == intent)
+
+
+def best_interpretation(query: str, title_scores: dict[str, float]) -> Interpretation:
+    return rank_interpretations(interpret(query), title_scores)[0]
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
-def test_an_example_is_read_as_its_row_says_if_the_archive_knows_the_article(name: str, example: str) -> None:
-    mine = as_read(name, example)
-    known = {mine.title: 1.0} if mine.title else {}
+def test_example_has_the_intent_of_its_row(name: str, example: str) -> None:
+    title = interpret_as(name, example).title
 
-    assert intents.choose(example, known)[0].intent == name
+    assert best_interpretation(example, {title: 1.0} if title else {}).intent == name
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
-def test_what_is_said_of_a_reading_is_read_the_same_way(name: str, example: str) -> None:
-    mine = as_read(name, example)
-    known = {mine.title: 1.0} if mine.title else {}
+def test_canonical_request_has_the_same_interpretation(name: str, example: str) -> None:
+    interpretation = interpret_as(name, example)
+    title_scores = {interpretation.title: 1.0} if interpretation.title else {}
 
-    again, *others = intents.choose(intents.said(mine), known)
+    best, *others = rank_interpretations(interpret(interpretation.canonical_request), title_scores)
 
-    assert again.intent == ("section" if name == "part" else name)
-    assert again.title == mine.title
-    assert not [other for other in others if other.support("", known) > again.support("", known)]
+    assert best.intent == ("section" if name == "part" else name)
+    assert best.title == interpretation.title
+    assert not [other for other in others if other.score(title_scores) > best.score(title_scores)]
 
 
 @pytest.mark.parametrize(
-    ("query", "known", "intent"),
+    ("query", "title_scores", "intent"),
     [
         ("Structure of the Earth", {"Structure of the Earth": 1.0, "Earth": 1.0}, "question"),
         ("structure of Biology", {"Biology": 1.0}, "outline"),
@@ -65,8 +77,8 @@ def test_what_is_said_of_a_reading_is_read_the_same_way(name: str, example: str)
         ("", {}, "question"),
     ],
 )
-def test_the_reading_that_the_archive_supports_wins(query: str, known: dict[str, float], intent: str) -> None:
-    assert intents.choose(query, known)[0].intent == intent
+def test_best_interpretation_depends_on_known_titles(query: str, title_scores: dict[str, float], intent: str) -> None:
+    assert best_interpretation(query, title_scores).intent == intent
 
 
 @pytest.mark.parametrize(
@@ -82,12 +94,12 @@ def test_the_reading_that_the_archive_supports_wins(query: str, known: dict[str,
         ("茶和咖啡的区别", {"titles": "茶和咖啡"}),
     ],
 )
-def test_slots_are_filled(query: str, slots: dict[str, str]) -> None:
-    assert next(intents.readings(query)).slots == slots
+def test_slots_hold_the_values(query: str, slots: dict[str, str]) -> None:
+    assert interpret(query)[0].slots == slots
 
 
 @pytest.mark.parametrize(
-    ("query", "known", "title"),
+    ("query", "known_titles", "title"),
     [
         ("summary of the Moon", ["Moon"], "Moon"),
         ("summary of The Wall", ["The Wall", "Wall"], "The Wall"),
@@ -99,14 +111,16 @@ def test_slots_are_filled(query: str, slots: dict[str, str]) -> None:
         ("get article Article 19", ["Article 19", "19"], "Article 19"),
     ],
 )
-def test_what_only_leads_to_a_title_is_left_out_unless_the_title_has_it(
-    query: str, known: list[str], title: str | None
+def test_words_around_a_title_are_removed_unless_it_has_them(
+    query: str, known_titles: list[str], title: str | None
 ) -> None:
-    assert intents.choose(query, dict.fromkeys(known, 1.0))[0].title == (title or known[0])
+    interpretation = best_interpretation(query, dict.fromkeys(known_titles, 1.0))
+
+    assert interpretation.title == (title or known_titles[0])
 
 
 @pytest.mark.parametrize(
-    ("query", "known", "others"),
+    ("query", "title_scores", "alternatives"),
     [
         ("Structure of the Earth", {"Structure of the Earth": 1.0, "Earth": 1.0}, ["outline of the article Earth"]),
         ("Continue", {"Continue": 1.0}, ["next page"]),
@@ -122,12 +136,14 @@ def test_what_only_leads_to_a_title_is_left_out_unless_the_title_has_it(
         ("serach for cheese", {}, []),
     ],
 )
-def test_a_guess_names_what_else_may_have_been_asked(query: str, known: dict[str, float], others: list[str]) -> None:
-    assert [intents.said(other) for other in intents.alternatives(query, known)] == others
+def test_guess_has_alternatives(query: str, title_scores: dict[str, float], alternatives: list[str]) -> None:
+    ranked = rank_interpretations(interpret(query), title_scores)
+
+    assert [other.canonical_request for other in find_alternatives(ranked, title_scores)] == alternatives
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("text", "items"),
     [
         ("tea and coffee", ["tea", "coffee"]),
         ("A, B, and C", ["A", "B", "C"]),
@@ -154,51 +170,59 @@ def test_a_guess_names_what_else_may_have_been_asked(query: str, known: dict[str
         ("", []),
     ],
 )
-def test_a_list_of_things_is_split_into_their_names(text: str, names: list[str]) -> None:
-    assert intents.sides(text) == names
+def test_list_is_split_into_its_items(text: str, items: list[str]) -> None:
+    assert split_list(text) == items
 
 
-def labelled() -> list[dict[str, Any]]:
+def load_labelled_queries() -> list[dict[str, Any]]:
     return [json.loads(line) for line in QUERIES.read_text(encoding="utf-8").splitlines()]
 
 
-def route(row: dict[str, Any]) -> intents.Reading:
-    known = {title_key(name) for name in row["known"]}
-    names = intents.titles_in(row["query"])
-    return intents.choose(row["query"], {name: float(title_key(name) in known) for name in names})[0]
+def interpret_row(row: dict[str, Any]) -> Interpretation:
+    """Return the best interpretation of a labelled query in an archive that has the titles of its row."""
+    known_keys = {title_key(title) for title in row["known"]}
+    interpretations = interpret(row["query"])
+    titles = titles_to_score(row["query"], interpretations)
+    return rank_interpretations(interpretations, {title: float(title_key(title) in known_keys) for title in titles})[0]
 
 
-def filled(row: dict[str, Any], reading: intents.Reading) -> bool:
-    return all(title_key(reading.slots.get(name, "")) == title_key(row["slots"][name]) for name in row["slots"])
+def has_labelled_slots(row: dict[str, Any], interpretation: Interpretation) -> bool:
+    slots = interpretation.slots
+    return all(title_key(slots.get(name, "")) == title_key(value) for name, value in row["slots"].items())
 
 
-def test_most_labelled_queries_are_read_right() -> None:
-    rows = labelled()
+def test_labelled_queries_have_their_intents_and_slots() -> None:
+    rows = load_labelled_queries()
 
-    read = [(row, reading) for row in rows if (reading := route(row)).intent == row["intent"]]
+    pairs = [(row, interpret_row(row)) for row in rows]
 
-    right = Counter(row["language"] for row, _ in read)
-    share = {name: f"{right[name]}/{count}" for name, count in Counter(row["language"] for row in rows).items()}
-    print(f"{len(read)} of {len(rows)} labelled queries are read right: {share}")  # noqa: T201
+    correct = [(row, interpretation) for row, interpretation in pairs if interpretation.intent == row["intent"]]
+    correct_counts = Counter(row["language"] for row, _ in correct)
+    counts = Counter(row["language"] for row in rows)
+    shares = {language: f"{correct_counts[language]}/{count}" for language, count in counts.items()}
+    print(f"{len(correct)} of {len(rows)} labelled queries have their intent: {shares}")  # noqa: T201
     assert len(rows) >= 900
-    assert len(read) / len(rows) >= 0.97
-    assert sum(filled(row, reading) for row, reading in read) / len(read) >= 0.97
+    assert len(correct) / len(rows) >= 0.97
+    assert sum(has_labelled_slots(row, interpretation) for row, interpretation in correct) / len(correct) >= 0.97
 
 
-def test_titles_with_words_of_requests_in_them_stay_titles() -> None:
-    named = [row for row in labelled() if title_key(row["query"]) in {title_key(name) for name in row["known"]}]
+def test_known_titles_are_not_taken_for_requests() -> None:
+    rows = [
+        row
+        for row in load_labelled_queries()
+        if title_key(row["query"]) in {title_key(title) for title in row["known"]}
+    ]
 
-    assert len(named) >= 120
-    assert [row["query"] for row in named if route(row).intent != row["intent"]] == []
+    assert len(rows) >= 120
+    assert [row["query"] for row in rows if interpret_row(row).intent != row["intent"]] == []
 
 
-def test_no_name_of_the_vocabulary_is_unused() -> None:
-    written = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (intents, patterns))
-    words = (Path(intents.__file__).parent / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[1:]
+def test_vocabulary_has_no_unused_names() -> None:
+    modules = (intents, interpret_module, patterns)
+    code = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in modules)
+    lines = (Path(intents.__file__).parent / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[1:]
 
-    assert [
-        line for line in words if f"<{line.split(': ')[0]}>" not in written and not line.startswith("command")
-    ] == []
+    assert [line for line in lines if f"<{line.split(': ')[0]}>" not in code and not line.startswith("command")] == []
 
 
 @pytest.mark.parametrize(
@@ -219,11 +243,11 @@ def test_no_name_of_the_vocabulary_is_unused() -> None:
         "و",
     ],
 )
-def test_a_long_odd_query_is_read_quickly(words: str) -> None:
+def test_long_repetitive_query_is_interpreted_quickly(words: str) -> None:
     query = (words * 1000)[:1000]
-    intents.choose(words, {})
+    rank_interpretations(interpret(words), {})  # compiles the patterns
     start = time.process_time()
 
-    assert intents.choose(query, {})
-    assert intents.sides(query)
+    assert rank_interpretations(interpret(query), {})
+    assert split_list(query)
     assert time.process_time() - start < 0.25
