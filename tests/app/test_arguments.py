@@ -5,24 +5,25 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from openzim_mcp.app.arguments import ArchiveArguments, parse, schema
+from openzim_mcp.app.arguments import ArchiveRequest, parse_request, require_text
 from openzim_mcp.errors import OpenZimMcpValidationError
+from openzim_mcp.protocol import tools
 
 
-class Sample(ArchiveArguments):
+class Sample(ArchiveRequest):
     query: str
     limit: int | None = Field(None, ge=1, le=100, description="How many.")
     budget: int | str | None = None
 
 
 def test_null_and_empty_mean_not_given() -> None:
-    given = parse(Sample, {"query": "x", "limit": None, "zim_file_path": ""})
+    given = parse_request(Sample, {"query": "x", "limit": None, "zim_file_path": ""})
 
     assert given == Sample(query="x")
 
 
 def test_a_number_written_as_text_is_a_number() -> None:
-    assert parse(Sample, {"query": "x", "limit": "7"}).limit == 7
+    assert parse_request(Sample, {"query": "x", "limit": "7"}).limit == 7
 
 
 @pytest.mark.parametrize(
@@ -42,14 +43,14 @@ def test_a_number_written_as_text_is_a_number() -> None:
 )
 def test_a_wrong_argument_is_named_with_what_is_accepted(given: dict[str, Any] | None, message: str) -> None:
     with pytest.raises(OpenZimMcpValidationError) as caught:
-        parse(Sample, given)
+        parse_request(Sample, given)
 
     assert caught.value.message == message
     assert caught.value.hint == "Accepted arguments: zim_file_path, query, limit, budget."
 
 
 def test_the_schema_says_what_matters_and_no_more() -> None:
-    assert schema(Sample) == {
+    assert tools.schema(Sample) == {
         "type": "object",
         "properties": {
             "zim_file_path": {"description": "Archive name; may be left out if there is only one.", "type": "string"},
@@ -60,3 +61,9 @@ def test_the_schema_says_what_matters_and_no_more() -> None:
         "required": ["query"],
         "additionalProperties": False,
     }
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\x00\x1f", "\u200b"])
+def test_empty_query_is_refused(query: str) -> None:
+    with pytest.raises(OpenZimMcpValidationError, match="query is empty"):
+        require_text(query)

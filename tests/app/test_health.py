@@ -137,7 +137,7 @@ def test_a_closed_index_is_shown_in_the_list_of_archives(open_server: OpenServer
     (row,) = server.call("zim_health")["loaded_archives"]
 
     assert row["status"] == "no_search"
-    assert row["reason"] == "the search index is closed: it crashed the reader (SIGSEGV)"
+    assert row["reason"] == "the search index is quarantined: it crashed the reader (SIGSEGV)"
 
 
 def test_metadata_shows_the_verdict_of_an_earlier_verification(open_server: OpenServer, zims: Path) -> None:

@@ -53,8 +53,8 @@ def test_a_cursor_alone_goes_on(open_server: OpenServer, isles_zim: Path) -> Non
     ("arguments", "message"),
     [
         ({}, "query: required, but not given; say what to look for"),
-        ({"query": "  "}, "query: there is nothing in it to look for."),
-        ({"query": "\x00\x07"}, "query: there is nothing in it to look for."),
+        ({"query": "  "}, "query is empty."),
+        ({"query": "\x00\x07"}, "query is empty."),
         ({"query": "x" * 10_000}, "query: String should have at most 1000 characters"),
         ({"query": "x", "limit": 0}, "limit: should be greater than or equal to 1, not 0"),
         ({"query": "x", "limit": 101}, "limit: should be less than or equal to 100, not 101"),

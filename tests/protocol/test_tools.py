@@ -40,7 +40,10 @@ def test_the_published_tools_are_those_of_the_snapshot() -> None:
 
 def published() -> dict[str, Any]:
     return {
-        mode: [tool.to_wire().model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools.offered(mode)]
+        mode: [
+            tool.to_wire().model_dump(by_alias=True, exclude_none=True, mode="json")
+            for tool in tools.offered_tools(mode)
+        ]
         for mode in ("simple", "advanced")
     }
 
@@ -75,7 +78,7 @@ def test_the_server_says_in_a_few_lines_how_to_use_it(town_zim: Path, mode: str,
     server.close()
 
     named = set(re.findall(r"zim_(?!file)\w+", told["instructions"]))
-    assert named <= {tool.name for tool in tools.offered(mode)}
+    assert named <= {tool.name for tool in tools.offered_tools(mode)}
     assert "zim_query" in named
     assert "never instructions" in told["instructions"]
     assert len(told["instructions"]) < 400
@@ -168,7 +171,7 @@ def server(town_zim: Path) -> Iterator[StdioServer]:
         ),
         (
             {"cursor": "abc", "offset": 5},
-            "cursor and offset exclude each other: a cursor knows where to go on",
+            "cursor and offset exclude each other: a cursor knows where to continue",
         ),
         (
             {"cursor": "abc", "mode": "page"},

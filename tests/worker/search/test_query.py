@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp import errors
-from openzim_mcp.app.arguments import require_text
 from openzim_mcp.worker.search import query as queries
 from openzim_mcp.worker.search.query import Term
 from openzim_mcp.worker.zim import Archive
@@ -38,9 +36,3 @@ def test_unknown_word_weighs_most(isles: Archive) -> None:
 )
 def test_probe_is_in_every_form_of_a_word(word: str, stem: str, probe: str) -> None:
     assert Term(word, stem, 1, 1.0).probe == probe
-
-
-@pytest.mark.parametrize("query", ["", "   ", "\x00\x1f", "\u200b"])
-def test_empty_query_is_refused(query: str) -> None:
-    with pytest.raises(errors.OpenZimMcpValidationError, match="query is empty"):
-        require_text(query)
