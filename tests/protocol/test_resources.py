@@ -320,6 +320,18 @@ def test_reading_is_charged_like_the_tools(open_server: OpenServer, town_zim: Pa
     assert error["data"]["retry_after"] > 50
 
 
+@pytest.mark.parametrize("uri", ["zim://nowhere", "zim://nowhere/entry/x", "http://not.ours"])
+def test_reading_an_unknown_resource_is_charged(open_server: OpenServer, town_zim: Path, uri: str) -> None:
+    limits = {"RATE_LIMIT__ENABLED": "true", "RATE_LIMIT__BURST_SIZE": "2", "RATE_LIMIT__REQUESTS_PER_SECOND": "0.01"}
+    server = open_server(town_zim, **limits)
+
+    replies = [server.request_error("resources/read", {"uri": uri}) for _ in range(3)]
+
+    operations = [reply["data"]["operation"] for reply in replies]
+    assert operations[2] == "rate_limited"
+    assert "rate_limited" not in operations[:2]
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_the_sdk_client_of_both_eras_reads_resources(shelf: Path, era: str) -> None:
