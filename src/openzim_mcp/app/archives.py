@@ -28,10 +28,10 @@ from openzim_mcp.calls.reading import PreviewMainPage
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Sequence
 
     from openzim_mcp.app.app import App
-    from openzim_mcp.calls import Call, Result
+    from openzim_mcp.calls import Result
     from openzim_mcp.zimfile import ArchiveFile
 
 BROWSE_TOOL = "zim_browse"
@@ -193,16 +193,17 @@ async def read_overview(app: App, archive: ArchiveFile) -> Overview:
     """Return what an archive is; a part that cannot be read leaves the others alone."""
     problems: dict[str, str] = {}
 
-    async def read_part(name: str, call: Call[Result]) -> Result | None:
+    async def unless_damaged(part: str, reading: Awaitable[Result]) -> Result | None:
         try:
-            return await app.workers.call(archive, call)
+            return await reading
         except errors.OpenZimMcpArchiveError as error:
-            problems[name] = error.message
+            problems[part] = error.message
             return None
 
-    metadata = await read_part("metadata", ReadMetadata(with_namespaces=False))
-    namespaces = await read_part("namespaces", ListNamespaces())
-    preview = await read_part("main_page", PreviewMainPage(_PREVIEW_CHARS))
+    call = app.workers.call
+    metadata = await unless_damaged("metadata", call(archive, ReadMetadata(with_namespaces=False)))
+    namespaces = await unless_damaged("namespaces", call(archive, ListNamespaces()))
+    preview = await unless_damaged("main_page", call(archive, PreviewMainPage(_PREVIEW_CHARS)))
     return Overview(archive, metadata, namespaces, preview, problems)
 
 
