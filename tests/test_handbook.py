@@ -33,7 +33,7 @@ def test_handbook_is_valid_with_every_page_and_an_index(tmp_path: Path) -> None:
 
 
 def test_package_contains_a_small_handbook() -> None:
-    shipped = Path(scan.handbook())
+    shipped = Path(scan.handbook_path())
 
     assert Archive(shipped).has_entry_by_path("index")
     assert shipped.stat().st_size < 300_000

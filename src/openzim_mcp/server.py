@@ -14,7 +14,7 @@ from starlette.routing import Router
 from openzim_mcp import __version__, config, telemetry
 from openzim_mcp.app.app import App
 from openzim_mcp.app.watch import watch
-from openzim_mcp.library.scan import Scanner, handbook
+from openzim_mcp.library.scan import Scanner, handbook_path
 from openzim_mcp.protocol.jsonrpc import open_streams
 from openzim_mcp.protocol.server import build_server
 from openzim_mcp.protocol.stdio import LineReader, LineWriter
@@ -54,7 +54,7 @@ def _serve_http(settings: config.Settings) -> int:
     if settings.redis_url:
         redis_limits.check_redis_url(settings.redis_url.get_secret_value())
     return serve.run_server(
-        settings, http_application, _banner(Scanner(settings.allowed_directories or [handbook()]).scan())
+        settings, http_application, _banner(Scanner(settings.allowed_directories or [handbook_path()]).scan())
     )
 
 

@@ -38,13 +38,13 @@ def test_saved_fact_is_found_until_the_file_changes(tmp_path: Path, town_zim: Pa
 def test_saved_fact_does_not_hold_for_another_archive(tmp_path: Path, town_zim: Path) -> None:
     file = Path(shutil.copy(town_zim, tmp_path / "a.zim"))
     before = file.stat()
-    save(tmp_path / "cache", Scanner([file]).find(None), valid=True)
+    save(tmp_path / "cache", Scanner([file]).find_archive(None), valid=True)
     with file.open("r+b") as raw:
         raw.seek(8)
         raw.write(bytes(16))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    assert load(tmp_path / "cache", Scanner([file]).find(None)) is None
+    assert load(tmp_path / "cache", Scanner([file]).find_archive(None)) is None
 
 
 def test_saved_fact_expires_after_a_month(tmp_path: Path, town_zim: Path) -> None:

@@ -14,7 +14,7 @@ from openzim_mcp import errors
 from openzim_mcp.app.limits import RateLimiter
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.library.facts import FactStore
-from openzim_mcp.library.scan import Scanner, handbook
+from openzim_mcp.library.scan import Scanner, handbook_path
 from openzim_mcp.pool.jobs import JobRunner
 from openzim_mcp.pool.pool import Outcomes, Pool
 from openzim_mcp.pool.results import ResultCache
@@ -72,7 +72,7 @@ class App:
     async def open(cls, settings: Settings, *, workers: int, buckets: BucketStore | None = None) -> AsyncIterator[App]:
         """Build the parts and keep them while the block runs; without directories, the handbook is served."""
         facts = FactStore()
-        scanner = Scanner(settings.allowed_directories or [handbook()], facts)
+        scanner = Scanner(settings.allowed_directories or [handbook_path()], facts)
         limits = settings.worker
         pool = Pool(
             facts,
@@ -92,7 +92,7 @@ class App:
 
     async def find_archive(self, name: str | None) -> ArchiveFile:
         """Return the archive that a call names. Disks may be slow: this never waits for one on the event loop."""
-        return await to_thread.run_sync(self.scanner.find, name)
+        return await to_thread.run_sync(self.scanner.find_archive, name)
 
     async def scan(self) -> ScanResult:
         """Return all archives that are there now."""

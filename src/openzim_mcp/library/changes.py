@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp import uris
-from openzim_mcp.library.scan import newest_editions
+from openzim_mcp.library.names import newest_editions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,14 +1,87 @@
-"""Names of archives: `wikipedia_en_all_maxi_2026-01` is a base name and a date."""
+"""Names of archives (`wikipedia_en_all_maxi_2026-01`): unique names, editions, the archive that a caller means."""
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
+from typing import TYPE_CHECKING
+
+from openzim_mcp import errors
+from openzim_mcp.text import closest, safe_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from openzim_mcp.zimfile import ArchiveFile
 
 # A letter after the date tells editions of one month apart: 2026-01a.
 _DATED_NAME = re.compile(r"(?P<base>.+)_(?P<date>\d{4}-\d{2}(?:-\d{2})?[a-z]?)")
+_EXTENSION = re.compile(r"\.zim(aa)?$", re.IGNORECASE)
+_MAX_NAMES_IN_ERRORS = 50
 
 
 def split_date(name: str) -> tuple[str, str]:
     """Split a name, without `.zim`, into its base name and its date, which is empty where it has none."""
     match = _DATED_NAME.fullmatch(name)
     return (match["base"], match["date"]) if match else (name, "")
+
+
+def newest_editions(names: Iterable[str]) -> dict[str, str]:
+    """Return the newest of the names that differ only by their date, by the base name in lower case."""
+    splits = ((name, *split_date(name)) for name in sorted(names))
+    return {base.casefold(): name for name, base, date in splits if date}
+
+
+def candidate_names(path: str) -> Iterator[str]:
+    """Yield names for the archive at a path, the plainest first, until one is free."""
+    directory, file = os.path.split(path)
+    base = safe_line(_EXTENSION.sub("", file), 200)
+    yield base
+    folder = safe_line(os.path.basename(directory), 100)
+    yield f"{base}@{folder}"
+    yield from (f"{base}@{folder}~{number}" for number in itertools.count(2))
+
+
+def match_archive(archives: Sequence[ArchiveFile], reference: str | None) -> ArchiveFile | None:
+    """Return the archive that a caller means; without a reference, the only one.
+
+    A reference is a path, a name with or without `.zim`, a display path, or a base name, which is the newest edition.
+    """
+    if not reference:
+        return archives[0] if len(archives) == 1 else None
+    if os.path.isabs(reference):
+        path = os.path.normpath(reference)
+        return next((archive for archive in archives if path in {archive.path, archive.parts[0]}), None)
+    name = _EXTENSION.sub("", reference.strip().removeprefix("..."))
+    by_name = {archive.name: archive for archive in archives}
+    if name in by_name:
+        return by_name[name]
+    for archive in archives:
+        if archive.name.casefold() == name.casefold():
+            return archive
+    newest = newest_editions(by_name).get(name.casefold())
+    return by_name[newest] if newest else None
+
+
+def archive_not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors.ArchiveNotFound:
+    """Return the error for a reference that is no archive's, or that is missing where there are several."""
+    if not archives:
+        return errors.ArchiveNotFound(
+            "There are no archives.", hint="Put a .zim file into a served directory; it is found at once."
+        )
+    available = [archive.file_name for archive in archives[:_MAX_NAMES_IN_ERRORS]]
+    if not reference:
+        return errors.ArchiveNotFound(
+            f"{len(archives)} archives are served; say which one (zim_file_path).",
+            hint=f"Pass zim_file_path, for example {available[0]!r}.",
+            available_archives=available,
+        )
+    name = safe_line(os.path.basename(reference), 100)
+    similar = closest(_EXTENSION.sub("", name), (archive.name for archive in archives), cutoff=0.5)
+    return errors.ArchiveNotFound(
+        f"No archive {name!r} in the served directories.",
+        hint=f"Did you mean {similar[0]!r}?" if similar else "Use one of the names in available_archives.",
+        did_you_mean=similar,
+        available_archives=available,
+    )
