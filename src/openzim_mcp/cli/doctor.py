@@ -156,12 +156,12 @@ def check_cache(_: Sequence[str]) -> Iterator[CheckResult]:
         yield CheckResult("cache", "good", f"{directory} is writable")
 
 
-def check_archives(directories: Sequence[str]) -> Iterator[CheckResult]:
+def check_archive_files(directories: Sequence[str]) -> Iterator[CheckResult]:
     """Check that every archive can be read and has a full-text index."""
-    from openzim_mcp.cli.list import list_archives  # noqa: PLC0415
+    from openzim_mcp.cli.list import load_archive_list  # noqa: PLC0415
 
     try:
-        listing = runtime.run_with_archives(None, directories, list_archives)
+        listing = runtime.run_with_archives(None, directories, load_archive_list)
     except errors.OpenZimMcpConfigurationError:
         return
     except errors.OpenZimMcpError as error:
@@ -229,6 +229,6 @@ CHECKS: tuple[Callable[[Sequence[str]], Iterator[CheckResult]], ...] = (
     check_settings,
     check_directories,
     check_cache,
-    check_archives,
+    check_archive_files,
     check_clients,
 )

@@ -34,10 +34,10 @@ def run(terminal: Terminal, archive: str, directories: list[str]) -> None:
         return file, await describe_archive(app, file)
 
     file, metadata = runtime.run_with_archives(terminal, directories, work)
-    _show_metadata(terminal, file, metadata)
+    _show_archive(terminal, file, metadata)
 
 
-def _show_metadata(terminal: Terminal, file: ArchiveFile, metadata: ArchiveMetadata) -> None:
+def _show_archive(terminal: Terminal, file: ArchiveFile, metadata: ArchiveMetadata) -> None:
     import msgspec  # noqa: PLC0415
 
     title = metadata.metadata.get("title", metadata.archive)

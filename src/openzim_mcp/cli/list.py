@@ -21,7 +21,7 @@ _COLUMNS = ("name", "title", "lang", "date", "articles", "size", "status")
 @command.directory_arguments
 def run(terminal: Terminal, directories: list[str]) -> Exit | None:
     """List the archives in the directories, and say why some of them cannot be read."""
-    listing = runtime.run_with_archives(terminal, directories, list_archives)
+    listing = runtime.run_with_archives(terminal, directories, load_archive_list)
     rows = [_archive_row(archive) for archive in listing.archives]
     blocks = [Table(_COLUMNS, rows, frozenset({"articles", "size"}))] if rows else ["No archives found."]
     terminal.show({"archives": list(map(_listed_payload, listing.archives)), "refused": listing.rejected}, *blocks)
@@ -30,7 +30,7 @@ def run(terminal: Terminal, directories: list[str]) -> Exit | None:
     return None if rows else Exit.NEGATIVE
 
 
-async def list_archives(app: App) -> ArchiveList:
+async def load_archive_list(app: App) -> ArchiveList:
     """Return all archives with their metadata, without importing the app before a command needs it."""
     from openzim_mcp.app import archives  # noqa: PLC0415
 

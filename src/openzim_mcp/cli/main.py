@@ -80,7 +80,7 @@ def _parse_settings(arguments: Sequence[str]) -> Settings:
     return config.load_settings(**options)
 
 
-def run_server(arguments: Sequence[str]) -> int:
+def start_server(arguments: Sequence[str]) -> int:
     """Serve archives until the client disconnects or a signal arrives."""
     settings = _parse_settings(arguments)
     logs.configure_logging(settings)
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif is_completion or (arguments and arguments[0] in registry.COMMANDS_BY_NAME):
         return _import_and_run(arguments)
     try:
-        return run_server(arguments)
+        return start_server(arguments)
     except OpenZimMcpConfigurationError as error:
         suggestion = _suggest_command(arguments)
         hints = [f"did you mean the command {suggestion!r}?"] if suggestion else []

@@ -52,7 +52,7 @@ def run(
         from openzim_mcp.app.reading import read_or_closest  # noqa: PLC0415
         from openzim_mcp.calls.reading import ReadSection, ReadTableOfContents  # noqa: PLC0415
 
-        file, path = await _find_article(app, title, archive)
+        file, path = await _select_article(app, title, archive)
         if toc:
             return await read_or_closest(app, file, ReadTableOfContents(path))
         if section:
@@ -62,7 +62,7 @@ def run(
     _show_article(terminal, runtime.run_with_archives(terminal, directories, work))
 
 
-async def _find_article(app: App, title: str, archive: str | None) -> tuple[ArchiveFile, str]:
+async def _select_article(app: App, title: str, archive: str | None) -> tuple[ArchiveFile, str]:
     """Return the archive and the path or title to read; of several archives, the one that has the closest title."""
     from openzim_mcp.app.search import merge_hits  # noqa: PLC0415
     from openzim_mcp.calls.search import FindTitles  # noqa: PLC0415

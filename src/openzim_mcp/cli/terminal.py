@@ -273,7 +273,7 @@ class Terminal:
     def show(self, payload: object, *blocks: Block) -> None:
         """Show a result: its blocks, or with `--json` its payload."""
         if self.as_json:
-            self._write(_as_json(payload))
+            self._write(_format_json(payload))
         elif self.is_interactive:
             console = _make_console(sys.stdout)
             for number, block in enumerate(blocks):
@@ -297,7 +297,7 @@ class Terminal:
     def error(self, error: errors.OpenZimMcpError) -> None:
         """Show an error, its hint and the names it suggests."""
         if self.as_json:
-            self._write(_as_json(error.payload("command")))
+            self._write(_format_json(error.payload("command")))
             return
         for line in error.message.splitlines():
             self.info(f"openzim-mcp: {line}", "bad")
@@ -320,10 +320,10 @@ def _join_names(values: Sequence[object]) -> str:
     return ", ".join(names[:_MAX_LISTED_NAMES]) + (", …" if len(names) > _MAX_LISTED_NAMES else "")
 
 
-def _as_json(payload: object) -> str:
+def _format_json(payload: object) -> str:
     """Return a payload as JSON that any console can show."""
     import msgspec  # noqa: PLC0415  only this needs it
 
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(msgspec.to_builtins(payload), ensure_ascii=plain, indent=2)
-    return re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(r"[\x7f-\x9f]", lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -97,8 +97,9 @@ def _verified_payload(result: VerifiedArchive) -> dict[str, object]:
 
 
 def _verified_row(report: ArchiveReport) -> tuple[str | Cell, ...]:
-    problems = "; ".join(problem for problem in report.problems if problem != report.verification)
-    text = f"{report.verification}{f' ({problems})' if problems else ''}"
-    result = Cell(text, "good" if report.is_valid else "bad")
+    texts = list(dict.fromkeys([report.verification, *report.problems]))
+    # A problem may repeat what the result of the verification says, with more details.
+    details = [text for text in texts if not any(text in longer for longer in texts if longer != text)]
+    result = Cell("; ".join(details), "good" if report.is_valid else "bad")
     name = report.name.removesuffix(".zim")
     return name, format_size(report.size), result, _INDEX_CELLS[report.indexes_answer]
