@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from openzim_mcp.protocol.prompts import PROMPTS, sanitize_value
-from openzim_mcp.protocol.tools import offered
+from openzim_mcp.protocol.tools import offered_tools
 from support.stdio_server import PROTOCOL_VERSIONS, STATELESS_VERSION, StdioServer, server_environment
 
 NAME = "isles_en_all_2026-01"
@@ -81,7 +81,7 @@ def test_prompts_use_the_tools_of_their_mode(server: StdioServer) -> None:
         }[mode]
     )
     tool_names = set(re.findall(r"zim_(?!file)\w+", " ".join(message(server, p.name, **ARGUMENTS) for p in PROMPTS)))
-    assert tool_names <= {tool.name for tool in offered(mode)}
+    assert tool_names <= {tool.name for tool in offered_tools(mode)}
 
 
 def test_calls_of_summarize_describe_the_article(server: StdioServer) -> None:
