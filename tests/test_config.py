@@ -219,3 +219,13 @@ def test_identity_provider_is_accepted(url: str) -> None:
     settings = {"issuer": url, "resource": "https://zim.example/mcp", "jwks_url": "https://login.example/keys"}
 
     assert config.load_settings(oauth=settings).oauth.issuer == url
+
+
+def test_rate_limit_is_off_over_stdio_unless_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not config.load_settings().rate_limit.enabled
+    assert config.load_settings(transport="http").rate_limit.enabled
+    assert not config.load_settings(transport="http", rate_limit={"enabled": False}).rate_limit.enabled
+    monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__BURST_SIZE", "7")
+    assert config.load_settings().rate_limit.enabled
+    monkeypatch.setenv("OPENZIM_MCP_RATE_LIMIT__ENABLED", "false")
+    assert not config.load_settings().rate_limit.enabled

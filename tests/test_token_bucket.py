@@ -28,9 +28,12 @@ def test_tokens_never_exceed_the_capacity() -> None:
     assert [bucket.take() for _ in range(3)] == [0, 0, 0.1]
 
 
-def test_a_cost_above_the_capacity_needs_a_full_bucket_and_is_paid_back() -> None:
+def test_cost_above_the_capacity_empties_a_full_bucket() -> None:
     clock = Clock()
     bucket = TokenBucket(rate=10, capacity=20, clock=clock)
 
-    assert bucket.take(50) == 0
-    assert bucket.take(1) == 3.1
+    assert bucket.take(2000) == 0
+    assert bucket.take(1) == 0.1
+    assert bucket.take(2000) == 2
+    clock.now = 2
+    assert bucket.take(2000) == 0

@@ -86,7 +86,9 @@ class BucketSettings(BaseModel):
 class RateLimitSettings(BucketSettings):
     """The bucket that pays for every call, and additional ones for single operations."""
 
-    enabled: bool = Field(True, description="limit the rate of calls")
+    enabled: bool = Field(
+        True, description="limit the rate of calls; over stdio the default is false, unless a limit is set"
+    )
     per_operation_limits: dict[Operation, BucketSettings] = Field(
         default_factory=dict, description="additional buckets by operation, as JSON"
     )
@@ -203,6 +205,14 @@ class Settings(BaseSettings):
     logging: LoggingSettings = LoggingSettings()
     worker: WorkerSettings = WorkerSettings()
     oauth: OAuthSettings = OAuthSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _set_rate_limit(cls, values: dict[str, Any]) -> dict[str, Any]:
+        # The limit protects a shared server; over stdio there is one client, which started the server.
+        if values.get("transport", "stdio") == "stdio" and not values.get("rate_limit"):
+            return {**values, "rate_limit": {"enabled": False}}
+        return values
 
     @field_validator("allowed_directories", mode="before")
     @classmethod

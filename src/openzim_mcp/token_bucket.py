@@ -25,18 +25,19 @@ class TokenBucket:
         self._filled_at = self.clock()
 
     def wait(self, cost: float = 1) -> float:
-        """Return the seconds until `cost` can be taken: 0 if now.
-
-        A cost above the capacity needs a full bucket: it could never be taken otherwise.
-        """
+        """Return the seconds until `cost` can be taken: 0 if now."""
         now = self.clock()
         self._tokens = min(self.capacity, self._tokens + (now - self._filled_at) * self.rate)
         self._filled_at = now
-        return max(0.0, (min(cost, self.capacity) - self._tokens) / self.rate)
+        return max(0.0, (self._payable(cost) - self._tokens) / self.rate)
 
     def take(self, cost: float = 1) -> float:
         """Take `cost` tokens and return 0, or take nothing and return the seconds to wait."""
         wait = self.wait(cost)
         if not wait:
-            self._tokens -= cost
+            self._tokens -= self._payable(cost)
         return wait
+
+    def _payable(self, cost: float) -> float:
+        # A full bucket pays any cost, and no cost leaves a debt: nobody waits longer than a bucket takes to fill.
+        return min(cost, self.capacity)

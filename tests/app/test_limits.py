@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import anyio
 import pytest
 
 from openzim_mcp.app.limits import MemoryBuckets, RateLimiter
 from openzim_mcp.config import BucketSettings, Operation, RateLimitSettings
 from openzim_mcp.errors import OpenZimMcpRateLimitError
+from support.stdio_server import StdioServer
 
 
 def count_charges(limiter: RateLimiter, operation: Operation, times: int, client: str = "") -> int:
@@ -57,3 +61,25 @@ def test_each_client_has_its_own_buckets() -> None:
 
     assert count_charges(limiter, "default", 5, "192.0.2.1") == 3
     assert count_charges(limiter, "default", 5, "192.0.2.2") == 3
+
+
+def test_expensive_call_delays_the_next_one_by_a_full_bucket_at_most() -> None:
+    settings = RateLimitSettings(per_operation_limits={"search": BucketSettings(requests_per_second=5, burst_size=5)})
+    limiter = RateLimiter(settings, MemoryBuckets(settings, clock=lambda: 0.0))
+    anyio.run(limiter.charge, "", "search", 1000)
+
+    with pytest.raises(OpenZimMcpRateLimitError) as caught:
+        anyio.run(limiter.charge, "", "get_zim_entries", 1000)
+    assert caught.value.details["retry_after"] == 2
+    with pytest.raises(OpenZimMcpRateLimitError) as caught:
+        anyio.run(limiter.charge, "", "get_entry")
+    assert caught.value.details["retry_after"] == 0.1
+
+
+def test_stdio_client_is_not_limited_by_default(
+    open_server: Callable[..., StdioServer], town_zim: Path, isles_zim: Path
+) -> None:
+    server = open_server(town_zim, isles_zim, RATE_LIMIT__ENABLED="")
+
+    for _ in range(30):
+        assert server.call("zim_search", query="Ravenport", cross_file=True).get("status") != "error"

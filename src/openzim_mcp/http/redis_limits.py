@@ -37,8 +37,9 @@ for i, key in ipairs(KEYS) do
   if saved[1] then
     tokens = math.min(capacity, saved[1] + math.max(0, now - saved[2]) * rate)
   end
-  wait = math.max(wait, (math.min(cost, capacity) - tokens) / rate)
-  buckets[i] = {tokens - cost, math.ceil((capacity - tokens + cost) / rate * 1000)}
+  local payable = math.min(cost, capacity)
+  wait = math.max(wait, (payable - tokens) / rate)
+  buckets[i] = {tokens - payable, math.ceil((capacity - tokens + payable) / rate * 1000)}
 end
 for i, key in ipairs(wait == 0 and KEYS or {}) do
   redis.call('HSET', key, 'tokens', buckets[i][1], 'at', now)
