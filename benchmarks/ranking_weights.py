@@ -17,8 +17,9 @@ from measure import ROOT, table
 
 from openzim_mcp.text import normalize
 from openzim_mcp.worker.reading import article
-from openzim_mcp.worker.search import candidates, query, ranking
-from openzim_mcp.worker.search.ranking import NEXT, WEIGHTS, Features
+from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
+from openzim_mcp.worker.search.query import parse_query
+from openzim_mcp.worker.search.ranking import NEXT_PASSAGE_WEIGHTS, WEIGHTS, Features, Page, rank_passages
 from openzim_mcp.worker.zim import Archive
 
 EVAL = ROOT.parent / "shared" / "eval"
@@ -28,8 +29,7 @@ SETS = [
     *((f"xquad_{x}", f"xquad_{x}") for x in ("de", "ar", "zh")),
 ]
 FACTORS = (0.0, 0.5, 1.5)
-CANDIDATES_READ, PRIOR_DIVISOR = 30, 3.0
-"""As in a search: the candidates that are read, and the divisor of the score of one that has all words."""
+CANDIDATES_READ = 30
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Weights:
     """One setting of the weights."""
 
     features: Features = WEIGHTS
-    next: tuple[float, ...] = NEXT
+    next: tuple[float, ...] = NEXT_PASSAGE_WEIGHTS
 
     def scaled(self, name: str, factor: float) -> Weights:
         """Return a copy with one weight multiplied."""
@@ -68,15 +68,15 @@ class Question:
 
 def collect(archive: Archive, row: dict[str, object]) -> Question:
     """Read the candidates of a question and rank their passages."""
-    wanted = query.read(archive, str(row["q"]))
+    query = parse_query(archive, str(row["q"]))
     pages = []
-    for path, score in candidates.find(archive, wanted).scored[:CANDIDATES_READ]:
+    for path, score in find_candidates(archive, query).scored[:CANDIDATES_READ]:
         item = archive.find_entry(path)
         assert item
-        prior = min(1.0, score / (PRIOR_DIVISOR * wanted.total))
-        pages.append(ranking.Page(item.path, item.title, article.document(archive, item), prior))
+        prior = min(1.0, score / (FULL_MATCH_SCORE * query.total_weight))
+        pages.append(Page(item.path, item.title, article.document(archive, item), prior))
     answers = [normalize(str(answer)) for answer in row["answers"]]  # type: ignore[attr-defined]
-    ranked = sorted(ranking.rank(pages, wanted), key=lambda match: match.page.path)
+    ranked = sorted(rank_passages(pages, query), key=lambda match: match.page.path)
     articles = {
         path: [(match.features, any(answer in match.passage.normalized for answer in answers)) for match in group]
         for path, group in groupby(ranked, key=lambda match: match.page.path)

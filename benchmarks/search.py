@@ -30,7 +30,7 @@ from reading import pages
 
 from openzim_mcp.calls.search import SuggestTitles
 from openzim_mcp.worker.search import titles
-from openzim_mcp.worker.search.language import language_of
+from openzim_mcp.worker.search.query import detect_language
 from openzim_mcp.worker.zim import Archive
 
 EVAL = ROOT.parent / "shared" / "eval"
@@ -242,7 +242,7 @@ def write_enlarged(original: Path, target: Path, count: int) -> Path:
 def measure_growth(count: int, largest: int) -> str:
     """Measure the same questions in ever larger archives, compared with one libzim search for all words."""
     questions = sample_questions(count)
-    english = language_of("eng", "")
+    english = detect_language("eng", "")
     words = [" ".join(word.text for word in english.content_words(question)) for question in questions]
     rows = []
     with tempfile.TemporaryDirectory() as folder:

@@ -42,7 +42,7 @@ OWNERS = {
     "httpx2": {"catalog/client.py"},
     "platformdirs": {"files.py"},
     "rich": {"cli/terminal.py"},
-    "Stemmer": {"worker/search/language.py"},
+    "Stemmer": {"worker/search/query.py"},
     "selectolax": {"worker/readers/html/"},
     "pydantic_settings": {"config.py"},
     "cachetools": {"http/", "app/limits.py", "pool/results.py", "worker/reading/article.py", "worker/zim.py"},

@@ -106,7 +106,7 @@ class SuggestTitles(Call[Suggestions], frozen=True):
 class ScoreTitles(Call[list[float]], frozen=True):
     """Say how well an archive knows each of some titles, from 0 to 1; those in `fuzzy` may have a typo."""
 
-    function = "search.survey:score_titles"
+    function = "search.answer:score_titles"
     uses_index = True
     cached = True
     titles: list[str]
@@ -127,7 +127,7 @@ class Estimate(Struct, frozen=True):
 class EstimateAnswer(Call[Estimate], frozen=True):
     """Estimate, before any article is read, whether an archive can answer a question."""
 
-    function = "search.survey:estimate_answer"
+    function = "search.answer:estimate_answer"
     uses_index = True
     cached = True
     query: str

@@ -20,10 +20,10 @@ from openzim_mcp.app.query.excerpts import (
 from openzim_mcp.calls.search import FindPassages, Passage, Passages, Sentence
 from openzim_mcp.text import normalize, tokenize
 from openzim_mcp.worker.search.answer import find_passages, split_sentences
-from openzim_mcp.worker.search.language import by_code
+from openzim_mcp.worker.search.query import language_by_code
 from openzim_mcp.worker.zim import Archive
 
-ENGLISH = by_code("en")
+ENGLISH = language_by_code("en")
 
 
 def make_passage(text: str, weights: dict[str, float], score: float = 1.0, archive: str = "a.zim") -> Passage:

@@ -7,7 +7,7 @@ import pytest
 from openzim_mcp import errors
 from openzim_mcp.calls.reading import FindClosestTitle
 from openzim_mcp.uris import entry_uri
-from openzim_mcp.worker.reading.resolve import find_closest_title, locate, require
+from openzim_mcp.worker.reading.resolve import find_closest_title, require_entry, resolve_entry
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -49,7 +49,7 @@ from support.archives import write_zim
     ],
 )
 def test_entry_is_found_in_any_spelling(zims: Path, archive: str, requested: str, path: str) -> None:
-    item = locate(Archive("a", [str(zims / f"{archive}.zim")]), requested)
+    item = resolve_entry(Archive("a", [str(zims / f"{archive}.zim")]), requested)
 
     assert item is not None
     assert item.path == path
@@ -72,7 +72,7 @@ def test_uris_lead_to_their_entries(tmp_path: Path) -> None:
     ]
     archive = Archive("odd", [str(write_zim(tmp_path / "odd.zim", {path: f"<p>{path}</p>" for path in paths}))])
 
-    entries = [locate(archive, entry_uri("odd", path)) for path in paths]
+    entries = [resolve_entry(archive, entry_uri("odd", path)) for path in paths]
 
     assert [entry and entry.path for entry in entries] == paths
 
@@ -105,7 +105,7 @@ def test_archive_without_index_finds_exact_titles(zims: Path) -> None:
     archive = Archive("a", [str(zims / "built/noindex.zim")])
     entry = archive.entry_by_id(5)
 
-    assert locate(archive, entry.title) is not None
+    assert resolve_entry(archive, entry.title) is not None
     assert find_closest_title(archive, FindClosestTitle("zzzzzz")).path is None
 
 
@@ -114,7 +114,7 @@ def test_long_redirect_chain_is_an_error(zims: Path, requested: str) -> None:
     archive = Archive("nasty", [str(zims / "built/nasty_pub.zim")])
 
     with pytest.raises(errors.RedirectLoop, match="in a circle, or more than 10 times"):
-        locate(archive, requested)
+        resolve_entry(archive, requested)
 
 
 def test_redirect_loop_is_an_error(zims: Path) -> None:
@@ -123,7 +123,7 @@ def test_redirect_loop_is_an_error(zims: Path) -> None:
 
     for path in looping:
         with pytest.raises(errors.RedirectLoop):
-            locate(archive, path)
+            resolve_entry(archive, path)
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_redirect_loop_is_an_error(zims: Path) -> None:
 )
 def test_odd_requests_find_nothing(towns: Archive, requested: str) -> None:
     with pytest.raises(errors.EntryNotFound):
-        require(towns, requested)
+        require_entry(towns, requested)

@@ -1,28 +1,28 @@
 from __future__ import annotations
 
-from openzim_mcp.worker.search import candidates
-from openzim_mcp.worker.search import query as queries
+from openzim_mcp.worker.search.candidates import Candidates, find_candidates
+from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.zim import Archive
 
 
-def find(archive: Archive, query: str) -> candidates.Candidates:
-    return candidates.find(archive, queries.read(archive, query))
+def find(archive: Archive, query: str) -> Candidates:
+    return find_candidates(archive, parse_query(archive, query))
 
 
 def test_articles_with_all_words_are_listed_apart(isles: Archive) -> None:
-    pool = find(isles, "shipwright founded harbour")
+    candidates = find(isles, "shipwright founded harbour")
 
-    assert pool.strict == ["Ravenport"]
-    assert pool.scored[0][0] == "Ravenport"
-    assert "Ada_Quill" in dict(pool.scored)
-    assert not pool.may_be_more
+    assert candidates.full_matches == ["Ravenport"]
+    assert candidates.scored[0][0] == "Ravenport"
+    assert "Ada_Quill" in dict(candidates.scored)
+    assert not candidates.may_have_more
 
 
 def test_articles_with_some_words_are_candidates(isles: Archive) -> None:
-    pool = find(isles, "banks amber")
+    candidates = find(isles, "banks amber")
 
-    assert pool.strict == []
-    assert {path for path, _ in pool.scored} >= {"Zürich", "Ravenport"}
+    assert candidates.full_matches == []
+    assert {path for path, _ in candidates.scored} >= {"Zürich", "Ravenport"}
 
 
 def test_title_inside_the_query_is_a_candidate(isles: Archive) -> None:

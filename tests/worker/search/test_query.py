@@ -1,38 +1,100 @@
 from __future__ import annotations
 
+import re
+from importlib import resources
+
 import pytest
 
+from openzim_mcp.languages import three_letter_code, two_letter_code
 from openzim_mcp.worker.search import query as queries
-from openzim_mcp.worker.search.query import Term
+from openzim_mcp.worker.search.query import Term, Word, detect_language, parse_query
 from openzim_mcp.worker.zim import Archive
+
+FILES = sorted((resources.files("openzim_mcp.worker.search") / "stopwords").iterdir(), key=lambda file: file.name)
 
 
 def test_rare_words_weigh_more(isles: Archive) -> None:
-    wanted = queries.read(isles, "Who founded the harbour of Ravenport?")
+    parsed = parse_query(isles, "Who founded the harbour of Ravenport?")
 
-    assert [(term.word, term.frequency) for term in wanted.terms] == [("founded", 2), ("harbour", 4), ("ravenport", 3)]
-    assert [term.word for term in wanted.known] == ["founded", "ravenport", "harbour"]
-    assert wanted.terms[0].weight > wanted.terms[1].weight > 0
-    assert (wanted.corrected, wanted.unknown) == ({}, [])
+    assert [(term.word, term.frequency) for term in parsed.terms] == [("founded", 2), ("harbour", 4), ("ravenport", 3)]
+    assert [term.word for term in parsed.indexed_terms] == ["founded", "ravenport", "harbour"]
+    assert parsed.terms[0].weight > parsed.terms[1].weight > 0
+    assert (parsed.corrected, parsed.unknown_words) == ({}, [])
 
 
 def test_misspelled_words_are_corrected(isles: Archive) -> None:
-    wanted = queries.read(isles, "Photosinthesis in Alderwik")
+    parsed = parse_query(isles, "Photosinthesis in Alderwik")
 
-    assert wanted.corrected == {"photosinthesis": "photosynthesis", "alderwik": "alderwick"}
-    assert wanted.text == "photosynthesis in alderwick"
+    assert parsed.corrected == {"photosinthesis": "photosynthesis", "alderwik": "alderwick"}
+    assert parsed.text == "photosynthesis in alderwick"
 
 
 def test_unknown_word_weighs_most(isles: Archive) -> None:
-    wanted = queries.read(isles, "xylophone harbour")
+    parsed = parse_query(isles, "xylophone harbour")
 
-    assert wanted.unknown == ["xylophone"]
-    assert wanted.terms[0].weight > wanted.terms[1].weight
+    assert parsed.unknown_words == ["xylophone"]
+    assert parsed.terms[0].weight > parsed.terms[1].weight
 
 
 @pytest.mark.parametrize(
-    ("word", "stem", "probe"),
+    ("word", "stem", "search_prefix"),
     [("running", "run", "run"), ("happy", "happi", "happ"), ("الدولة", "دول", "دول"), ("软件", "软件", "软件")],
 )
-def test_probe_is_in_every_form_of_a_word(word: str, stem: str, probe: str) -> None:
-    assert Term(word, stem, 1, 1.0).probe == probe
+def test_search_prefix_is_in_every_form_of_a_word(word: str, stem: str, search_prefix: str) -> None:
+    assert Term(word, stem, 1, 1.0).search_prefix == search_prefix
+
+
+@pytest.mark.parametrize(
+    ("codes", "query", "code", "words"),
+    [
+        ("eng", "Who founded the city of Ravenport?", "en", ["founded", "city", "ravenport"]),
+        ("eng", "C++ at AT&T, O'Brien in the U.S. 1979", "en", ["c++", "at&t", "o'brien", "u.s.", "1979"]),
+        ("eng", "AC/DC .NET c#", "en", ["ac", "dc", "net", "c#"]),
+        ("deu", "Wo liegt Zürich?", "de", ["liegt", "zurich"]),
+        ("fra", "Qui a écrit Les Misérables ?", "fr", ["ecrit", "miserables"]),
+        ("spa", "¿Cuál es la capital de Perú?", "es", ["capital", "peru"]),
+        ("rus", "Кто написал «Войну и мир»?", "ru", ["написал", "воину", "мир"]),
+        ("ara", "من هو مؤسس الدولة؟", "ar", ["موسس", "الدولة"]),
+        ("hin", "भारत की राजधानी क्या है", "hi", ["भरत", "रजधन"]),
+        ("zho", "中国的首都是什么？", "zh", ["中国", "首都"]),
+        ("jpn", "パッケージとは何ですか", "ja", ["ハッ", "ッケ", "ケー", "ーシ"]),
+        ("kor", "서울은 어디에 있습니까", "ko", ["서울", "울은"]),
+        ("tha", "เมืองหลวงของไทยคืออะไร", "th", ["เม", "มอ", "อง", "งห", "หล", "ลว", "วง", "ไท", "ทย"]),
+        ("ara,jpn,rus,zho", "ядро", "ru", ["ядро"]),
+        ("eng", "что такое ядро", "ru", ["ядро"]),
+        ("", "the who", "en", ["the", "who"]),
+    ],
+)
+def test_query_is_reduced_to_its_content_words(codes: str, query: str, code: str, words: list[str]) -> None:
+    language = detect_language(codes, query)
+
+    assert language.code == code
+    assert [word.text for word in language.content_words(query)] == words
+
+
+def test_forms_of_a_word_count_once() -> None:
+    english = detect_language("eng", "")
+
+    assert english.content_words("running runs runner's") == [Word("running", "run"), Word("runner's", "runner")]
+
+
+def test_stop_word_lists_cover_common_languages() -> None:
+    codes = {file.name.removesuffix(".txt") for file in FILES}
+
+    assert codes >= set("en zh hi es fr ar bn pt ru ur id de ja vi tr it fa pl nl uk ko th".split())
+    assert all(file.read_text("utf-8").splitlines()[0].endswith("GPL-3.0-or-later.") for file in FILES)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_stop_words_are_listed_once(file: resources.abc.Traversable) -> None:
+    words = " ".join(file.read_text("utf-8").splitlines()[1:]).split()
+
+    assert len(words) == len(set(words)) >= 30
+    assert not any(re.search(r"[\d,;\"]", word) for word in words)
+
+
+def test_every_stop_word_list_belongs_to_a_known_language() -> None:
+    codes = {file.name.removesuffix(".txt") for file in FILES}
+
+    assert {two_letter_code(three_letter_code(code)) for code in codes} == codes
+    assert all(len(three_letter_code(code)) == 3 for code in codes | set(queries._STEMMER_NAMES))

@@ -3,18 +3,15 @@ from __future__ import annotations
 import pytest
 
 from openzim_mcp.worker.readers.html.reader import read_html
-from openzim_mcp.worker.search import query as queries
-from openzim_mcp.worker.search import ranking
-from openzim_mcp.worker.search.language import language_of
-from openzim_mcp.worker.search.query import Wanted
-from openzim_mcp.worker.search.ranking import Page
+from openzim_mcp.worker.search.query import ParsedQuery, detect_language, weight_terms
+from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
 
 BOX = '<table class="infobox"><tr><th>{}</th><td>fish</td></tr></table>'
 
 
-def read_query(query: str) -> Wanted:
-    language = language_of("eng", query)
-    return Wanted(query, language, queries.weigh(language.content_words(query), lambda _: 5, 1000), {})
+def parsed(query: str) -> ParsedQuery:
+    language = detect_language("eng", query)
+    return ParsedQuery(query, language, weight_terms(language.content_words(query), lambda _: 5, 1000), {})
 
 
 def page(path: str, body: str, prior: float = 0.5) -> Page:
@@ -49,8 +46,8 @@ TOWN = (
 
 
 def test_passage_with_most_query_words_comes_first() -> None:
-    best = ranking.rank(
-        [page("Ravenport", TOWN), page("Alderwick", "<p>A hill.</p>")], read_query("who founded Ravenport")
+    best = rank_passages(
+        [page("Ravenport", TOWN), page("Alderwick", "<p>A hill.</p>")], parsed("who founded Ravenport")
     )
 
     assert best[0].passage.text == "It was founded in 1743 by a shipwright."
@@ -67,11 +64,11 @@ def test_passage_with_most_query_words_comes_first() -> None:
         ("local", "<p>fish fish fish.</p>", "<p>fish now now.</p>", "fish"),
         ("fact", BOX.format("Fish"), BOX.format("Cows"), "fish"),
         ("topic", "<p>red fish.</p>", "<p>red cows.</p>", "red fish"),
-        ("akin", "<p>an unfriendly place.</p>", "<p>a large place.</p>", "unfriendliness"),
+        ("shared_prefix", "<p>an unfriendly place.</p>", "<p>a large place.</p>", "unfriendliness"),
     ],
 )
 def test_each_feature_raises_the_score(feature: str, better: str, worse: str, query: str) -> None:
-    ranked = {row.page.path: row for row in ranking.rank([page("a", better), page("b", worse)], read_query(query))}
+    ranked = {row.page.path: row for row in rank_passages([page("a", better), page("b", worse)], parsed(query))}
 
     assert getattr(ranked["a"].features, feature) > getattr(ranked["b"].features, feature)
     assert ranked["a"].score > ranked["b"].score
@@ -80,7 +77,7 @@ def test_each_feature_raises_the_score(feature: str, better: str, worse: str, qu
 def test_article_score_counts_several_passages() -> None:
     pages = [page("one", "<p>fish</p>"), page("many", "<p>fish</p><h2>a</h2><p>fish</p><h2>b</h2><p>fish</p>")]
 
-    articles = ranking.best_of_each(ranking.rank(pages, read_query("fish")))
+    articles = best_passage_per_article(rank_passages(pages, parsed("fish")))
 
     assert [best.page.path for best, _ in articles] == ["many", "one"]
 
@@ -88,10 +85,10 @@ def test_article_score_counts_several_passages() -> None:
 def test_every_article_keeps_a_passage() -> None:
     crowd = "".join(f"<h2>{n}</h2><p>red fish {n}</p>" for n in range(300))
 
-    ranked = ranking.rank([page("crowd", crowd), page("lonely", "<p>a fish</p>")], read_query("red fish"))
+    ranked = rank_passages([page("crowd", crowd), page("lonely", "<p>a fish</p>")], parsed("red fish"))
 
     assert {row.page.path for row in ranked} == {"crowd", "lonely"}
 
 
 def test_page_without_text_has_no_passage() -> None:
-    assert ranking.rank([page("x", "")], read_query("fish")) == []
+    assert rank_passages([page("x", "")], parsed("fish")) == []

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.worker.search import query as queries
-from openzim_mcp.worker.search.language import language_of
-from openzim_mcp.worker.search.query import Wanted
-from openzim_mcp.worker.search.snippets import snippet
+from openzim_mcp.worker.search.query import ParsedQuery, detect_language, weight_terms
+from openzim_mcp.worker.search.snippets import make_snippet
 
 
-def read_query(query: str, codes: str = "eng") -> Wanted:
-    language = language_of(codes, query)
-    terms = queries.weigh(language.content_words(query), lambda _: 1, 100)
-    return Wanted(query, language, terms, {})
+def parsed(query: str, codes: str = "eng") -> ParsedQuery:
+    language = detect_language(codes, query)
+    terms = weight_terms(language.content_words(query), lambda _: 1, 100)
+    return ParsedQuery(query, language, terms, {})
 
 
 FILLER = "Nothing of interest is said here. " * 20
@@ -29,11 +27,11 @@ FILLER = "Nothing of interest is said here. " * 20
     ],
 )
 def test_query_words_are_bold(text: str, query: str, expected: str) -> None:
-    assert snippet(text, read_query(query), 300) == expected
+    assert make_snippet(text, parsed(query), 300) == expected
 
 
 def test_snippet_starts_with_the_matching_sentence() -> None:
-    text = snippet(f"{FILLER}The town was founded by Ada. {FILLER}", read_query("who founded the town"), 120)
+    text = make_snippet(f"{FILLER}The town was founded by Ada. {FILLER}", parsed("who founded the town"), 120)
 
     assert text.startswith("… The **town** was **founded** by Ada. Nothing")
     assert text.endswith(" …")
@@ -43,11 +41,11 @@ def test_snippet_starts_with_the_matching_sentence() -> None:
 def test_snippet_is_where_most_words_are() -> None:
     text = f"A town. {FILLER} The founder of the town was Ada. {FILLER}"
 
-    assert "**founder**" in snippet(text, read_query("founder of the town"), 150)
+    assert "**founder**" in make_snippet(text, parsed("founder of the town"), 150)
 
 
 def test_text_without_spaces_is_cut_between_characters() -> None:
-    text = snippet("字" * 500 + "软件包" + "字" * 500, read_query("软件包", "zho"), 100)
+    text = make_snippet("字" * 500 + "软件包" + "字" * 500, parsed("软件包", "zho"), 100)
 
     assert "**软件包**" in text
     assert len(text) <= 110

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.worker.search import spelling
+from openzim_mcp.worker.search.spelling import correct_word
 from openzim_mcp.worker.zim import Archive
 
 
@@ -27,10 +27,10 @@ from openzim_mcp.worker.zim import Archive
     ],
 )
 def test_word_is_corrected_by_archive_words(isles: Archive, wrong: str, right: str | None) -> None:
-    assert spelling.correct(isles, wrong) == right
+    assert correct_word(isles, wrong) == right
 
 
 def test_cyrillic_word_is_corrected(zims: Path) -> None:
     archive = Archive("nonlatin", [str(zims / "built/nonlatin_pub.zim")])
 
-    assert spelling.correct(archive, "устанвка") == "установка"
+    assert correct_word(archive, "устанвка") == "установка"

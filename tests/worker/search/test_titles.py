@@ -105,12 +105,12 @@ def test_target_of_many_redirects_is_suggested_first(zims: Path) -> None:
     ("title", "expected"),
     [("Mercury (planet)", "Mercury"), ("Beatles (The)", "Beatles"), ("(USA)", "(USA)"), ("a (b) c", "a (b) c")],
 )
-def test_bare_title_has_no_final_brackets(title: str, expected: str) -> None:
-    assert titles.bare(title) == expected
+def test_qualifier_is_removed_from_the_title(title: str, expected: str) -> None:
+    assert titles.without_qualifier(title) == expected
 
 
 def test_longest_titles_in_a_question_are_found(isles: Archive) -> None:
-    runs = titles.runs(isles, "when did ada quill leave Alderwick?", frozenset({"when", "did"}))
+    runs = titles.titles_in_text(isles, "when did ada quill leave Alderwick?", frozenset({"when", "did"}))
 
     assert runs == {"Ada_Quill": ["ada", "quill"], "Alderwick": ["Alderwick"]}
 
@@ -124,6 +124,6 @@ def test_most_mentioned_title_is_suggested_first(zims: Path) -> None:
 def test_tag_pages_are_suggested_last(zims: Path) -> None:
     rows = suggest(Archive("coffee", [str(zims / "built/se_coffee.zim")]), "espresso", limit=50).suggestions
 
-    noise = [titles.is_noise(row.path) for row in rows]
-    assert noise == sorted(noise)
-    assert any(noise)
+    listings = [titles.is_listing_page(row.path) for row in rows]
+    assert listings == sorted(listings)
+    assert any(listings)

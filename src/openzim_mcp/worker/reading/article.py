@@ -71,7 +71,7 @@ def document_around(archive: Archive, item: Item, probes: Sequence[str]) -> Docu
 
 def load_page(archive: Archive, path: str) -> tuple[Item, Document]:
     """Return what is at a path, and its document."""
-    item = resolve.require(archive, path)
+    item = resolve.require_entry(archive, path)
     return item, document(archive, item)
 
 

@@ -23,7 +23,7 @@ _UNKNOWN_TYPE = "application/octet-stream"
 
 def read_binary(archive: Archive, call: ReadBinary) -> BinaryEntry:
     """Return the bytes of an entry, in base64."""
-    item = resolve.require(archive, call.path)
+    item = resolve.require_entry(archive, call.path)
     data = base64.b64encode(_read_bytes(archive, item)).decode()
     return BinaryEntry(item.path, item.title, item.mime_type, item.size, "base64", data)
 

@@ -23,7 +23,7 @@ _LOOK_AT = 20
 _NAMESPACES = ("A/", "C/", "I/", "-/")
 
 
-def locate(archive: Archive, requested: str) -> Item | None:
+def resolve_entry(archive: Archive, requested: str) -> Item | None:
     """Return the entry that a path, a title, a URL of the original site or a `zim://` URI means, by look-ups alone."""
     for spelling in _spellings(requested):
         item = archive.find_entry(spelling) or archive.find_by_title(spelling)
@@ -32,9 +32,9 @@ def locate(archive: Archive, requested: str) -> Item | None:
     return None
 
 
-def require(archive: Archive, requested: str) -> Item:
+def require_entry(archive: Archive, requested: str) -> Item:
     """Do the same, or raise `EntryNotFound`."""
-    item = locate(archive, requested)
+    item = resolve_entry(archive, requested)
     if item is None:
         raise errors.EntryNotFound(
             f"{archive.name!r} has no entry {safe_line(requested, 200)!r}.",

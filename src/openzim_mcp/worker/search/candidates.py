@@ -1,4 +1,4 @@
-"""Which articles might answer a query: many small searches over libzim's strict AND, and look-ups of titles."""
+"""Candidate articles for a query: many small searches (libzim only has AND) and look-ups of titles."""
 
 from __future__ import annotations
 
@@ -8,119 +8,119 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp.text import normalize
-from openzim_mcp.worker.search import titles
+from openzim_mcp.worker.search.titles import titles_in_text, without_qualifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.worker.search.query import Term, Wanted
+    from openzim_mcp.worker.search.query import ParsedQuery, Term
     from openzim_mcp.worker.zim import Archive
 
-_TERMS = 8
-"""The rarest words of a query, of which searches are made."""
+_MAX_SEARCHED_TERMS = 8
+"""Of a longer query, only the rarest words are searched for."""
 _PAIR = 2
-_PAIRED = 4
-_SINGLE = 4
-_DEEP, _SHALLOW = 100, 40
-_POSTINGS = 1_000_000
+_MAX_PAIRED_TERMS = 4
+_MAX_SINGLE_TERMS = 4
+_SINGLE_TERM_RESULTS, _COMBINED_RESULTS = 100, 40
+_MAX_POSTINGS = 1_000_000
 """How many postings the searches of a query may read: about a tenth of a second."""
-_ENOUGH = 10
-"""So many articles that have all the words make looser searches needless."""
-_COUNTED = 10_000
-_TITLED = 120
+_MIN_FULL_MATCHES = 10
+"""With so many articles that contain all the words, no fewer words are searched for."""
+_MAX_COUNTED_MATCHES = 10_000
+_MAX_SCORED_TITLES = 120
 
-_TITLE_SHARE, _TITLE_FOUND = 2.0, 4.0
-WHOLE = 3.0
-"""What an article found first by all words has, times the weight of the query."""
+_TITLE_SHARE_WEIGHT, _TITLE_WORD_WEIGHT = 2.0, 4.0
+FULL_MATCH_SCORE = 3.0
+"""The score of an article that a search for all words ranks first, per weight of the query."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Articles that may be meant, the likeliest first, and all that have every word, as the index ranks them."""
+    """Articles that may answer, the best first, and those that contain all words, in the order of the index."""
 
     scored: list[tuple[str, float]]
-    strict: list[str]
+    full_matches: list[str]
 
     @property
-    def may_be_more(self) -> bool:
-        """Whether counting was given up."""
-        return len(self.strict) >= _COUNTED
+    def may_have_more(self) -> bool:
+        """Whether more articles may contain all words than were counted."""
+        return len(self.full_matches) >= _MAX_COUNTED_MATCHES
 
 
 class _Searches:
-    """The searches made for one query: which words each article was found by, and how far up."""
+    """The searches for one query; `rank_scores` has, by article and word, the best rank: 1 is first, 0 last."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._done: set[frozenset[str]] = set()
+        self._searched: set[frozenset[str]] = set()
         self._postings = 0
-        self.found: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self.rank_scores: defaultdict[str, dict[str, float]] = defaultdict(dict)
 
-    def run(self, terms: Sequence[Term], limit: int) -> None:
-        """Search for articles that have all the terms, unless that was done or would be too much work."""
+    def search(self, terms: Sequence[Term], limit: int) -> None:
+        """Search for articles that contain all the terms, unless that is done already or too much work."""
         words = frozenset(term.word for term in terms)
         rarest = min((term.frequency for term in terms), default=0)
-        if words and words not in self._done and self._postings + rarest <= _POSTINGS:
-            self._done.add(words)
+        if words and words not in self._searched and self._postings + rarest <= _MAX_POSTINGS:
+            self._searched.add(words)
             self._postings += rarest
-            self.add(terms, self._archive.search_paths(" ".join(term.word for term in terms), limit), limit)
+            self.add_results(terms, self._archive.search_paths(" ".join(term.word for term in terms), limit), limit)
 
-    def add(self, terms: Sequence[Term], paths: Sequence[str], limit: int) -> None:
-        """Note where each article stands in the results for some terms."""
-        for place, path in enumerate(paths[:limit]):
-            height = 1 - place / limit
-            held = self.found[path]
+    def add_results(self, terms: Sequence[Term], paths: Sequence[str], limit: int) -> None:
+        """Add the results of a search for some terms."""
+        for rank, path in enumerate(paths[:limit]):
+            rank_score = 1 - rank / limit
+            scores = self.rank_scores[path]
             for term in terms:
-                held[term.word] = max(held.get(term.word, 0.0), height)
+                scores[term.word] = max(scores.get(term.word, 0.0), rank_score)
 
 
-def find(archive: Archive, wanted: Wanted) -> Candidates:
-    """Return the articles that have all of the words or, if these are few, some of them."""
-    known = wanted.known
-    strict = archive.search_paths(" ".join(term.word for term in known), _COUNTED) if known else []
+def find_candidates(archive: Archive, query: ParsedQuery) -> Candidates:
+    """Return the articles that contain all words of a query or, if these are few, some of them."""
+    terms = query.indexed_terms
+    full_matches = archive.search_paths(" ".join(term.word for term in terms), _MAX_COUNTED_MATCHES) if terms else []
     searches = _Searches(archive)
-    searches.add(known, strict, _DEEP if len(known) == 1 else _SHALLOW)
-    if len(strict) < _ENOUGH:
-        _relax(searches, known[:_TERMS])
-    scores = _score(searches.found, wanted)
-    for path, run in titles.runs(archive, wanted.text, wanted.language.stop_words).items():
-        scores[path] = scores.get(path, 0.0) + _TITLE_FOUND * len(run) + _worth(run, wanted)
+    searches.add_results(terms, full_matches, _SINGLE_TERM_RESULTS if len(terms) == 1 else _COMBINED_RESULTS)
+    if len(full_matches) < _MIN_FULL_MATCHES:
+        _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
+    scores = _score_by_rank(searches.rank_scores, query)
+    for path, words in titles_in_text(archive, query.text, query.language.stop_words).items():
+        scores[path] = scores.get(path, 0.0) + _TITLE_WORD_WEIGHT * len(words) + _weight_of_words(words, query)
     best = sorted(scores, key=lambda path: (-scores[path], path))
-    for path in best[:_TITLED]:
-        scores[path] += _title_share(archive, path, wanted)
-    return Candidates(sorted(scores.items(), key=lambda row: (-row[1], row[0])), strict)
+    for path in best[:_MAX_SCORED_TITLES]:
+        scores[path] += _title_score(archive, path, query)
+    return Candidates(sorted(scores.items(), key=lambda row: (-row[1], row[0])), full_matches)
 
 
-def _relax(searches: _Searches, terms: Sequence[Term]) -> None:
+def _search_fewer_words(searches: _Searches, terms: Sequence[Term]) -> None:
     """Search for all words but one, for pairs of the rarest and for the rarest alone."""
     if len(terms) > _PAIR:
         for left_out in range(len(terms)):
-            searches.run([*terms[:left_out], *terms[left_out + 1 :]], _SHALLOW)
-    for pair in itertools.combinations(terms[:_PAIRED], _PAIR):
-        searches.run(pair, _SHALLOW)
-    for term in terms[:_SINGLE]:
-        searches.run([term], _DEEP)
+            searches.search([*terms[:left_out], *terms[left_out + 1 :]], _COMBINED_RESULTS)
+    for pair in itertools.combinations(terms[:_MAX_PAIRED_TERMS], _PAIR):
+        searches.search(pair, _COMBINED_RESULTS)
+    for term in terms[:_MAX_SINGLE_TERMS]:
+        searches.search([term], _SINGLE_TERM_RESULTS)
 
 
-def _score(found: dict[str, dict[str, float]], wanted: Wanted) -> dict[str, float]:
-    weights = {term.word: term.weight for term in wanted.terms}
+def _score_by_rank(rank_scores: dict[str, dict[str, float]], query: ParsedQuery) -> dict[str, float]:
+    weights = {term.word: term.weight for term in query.terms}
     return {
-        path: sum(weights[word] * (0.5 + 1.5 * height) for word, height in words.items())
-        for path, words in found.items()
+        path: sum(weights[word] * (0.5 + 1.5 * rank_score) for word, rank_score in scores.items())
+        for path, scores in rank_scores.items()
     }
 
 
-def _worth(words: Sequence[str], wanted: Wanted) -> float:
-    stems = {stem for word in words for stem in wanted.language.stems(normalize(word))}
-    return sum(wanted.weights.get(stem, 0.0) for stem in stems)
+def _weight_of_words(words: Sequence[str], query: ParsedQuery) -> float:
+    stems = {stem for word in words for stem in query.language.stems(normalize(word))}
+    return sum(query.weights.get(stem, 0.0) for stem in stems)
 
 
-def _title_share(archive: Archive, path: str, wanted: Wanted) -> float:
-    """Return what the words of a title add: the more of the title the query covers, the more."""
-    stop = wanted.language.stop_words
-    title = wanted.language.stems(normalize(titles.bare(archive.title_of(path))))
-    title = [stem for stem in title if stem not in stop]
-    shared = [stem for stem in title if stem in wanted.weights]
+def _title_score(archive: Archive, path: str, query: ParsedQuery) -> float:
+    """Return the score for query words in a title: the more of the title they cover, the higher."""
+    stop_words = query.language.stop_words
+    stems = query.language.stems(normalize(without_qualifier(archive.title_of(path))))
+    title_stems = [stem for stem in stems if stem not in stop_words]
+    shared = [stem for stem in title_stems if stem in query.weights]
     if not shared:
         return 0.0
-    return _TITLE_SHARE * sum(wanted.weights[stem] for stem in set(shared)) * len(shared) / len(title)
+    return _TITLE_SHARE_WEIGHT * sum(query.weights[stem] for stem in set(shared)) * len(shared) / len(title_stems)

@@ -1,209 +1,317 @@
-"""Full-text search: the right article first, with the passage that matches."""
+"""Full-text search of one archive: with its index, or by scanning a small archive that has none."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import errors
 from openzim_mcp.calls.search import SearchHit, SearchHits
-from openzim_mcp.text import is_unspaced_script
-from openzim_mcp.worker.reading import article, resolve
-from openzim_mcp.worker.search import candidates, filters, query, ranking, scan, snippets, titles
+from openzim_mcp.text import is_unspaced_script, normalize
+from openzim_mcp.worker.archive.browse import find_namespace
+from openzim_mcp.worker.readers import is_page
+from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.reading.resolve import resolve_entry
+from openzim_mcp.worker.search import titles
+from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
+from openzim_mcp.worker.search.query import ParsedQuery, Term, parse_query, query_language, weight_terms
+from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
+from openzim_mcp.worker.search.snippets import make_snippet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Sequence
 
     from openzim_mcp.calls.search import SearchText, TitleMatchKind
-    from openzim_mcp.worker.search.filters import Filter
-    from openzim_mcp.worker.search.query import Wanted
+    from openzim_mcp.worker.search.candidates import Candidates
+    from openzim_mcp.worker.search.query import Word
+    from openzim_mcp.worker.search.ranking import RankedPassage
     from openzim_mcp.worker.zim import Archive, Item
 
 NO_INDEX = "no_xapian_index"
-INDEX_CLOSED = "index_closed"
-_READ = 20
-"""How many candidates are read and ranked by their passages; the others follow as the index has them."""
-_READ_CHARACTERS = 1 << 20
-_NAMED = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
-"""How far an article is ahead whose title is the query."""
-_NOISE, _LISTING = 0.4, 0.6
-"""What is left of the score of a page of a tag or a user, and of one that is little but links."""
-_LISTING_LINKS = 0.6
-_SCANNED_ON_A_MISS = 200
+INDEX_QUARANTINED = "index_closed"
+_MAX_RANKED_ARTICLES = 20
+"""How many candidates are read and ranked by their passages; the others follow in the order of the index."""
+_MAX_RANKED_CHARS = 1 << 20
+_TITLE_BONUS = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
+"""Score bonus for an article whose title equals the query."""
+_LISTING_PAGE_QUALITY, _LINK_LIST_QUALITY = 0.4, 0.6
+"""Factors for the scores of pages of a tag or a user, and of pages that consist of links."""
+_LINK_LIST_SHARE = 0.6
+_MAX_SCANNED_ARTICLES = 2000
+_MAX_RESCANNED_ARTICLES = 200
+"""An archive with at most so many articles is scanned if its index finds nothing."""
 
 
-class Hit(NamedTuple):
-    """An article that was read, its best passage, its score, and how much its own text counts."""
+@dataclass(frozen=True)
+class Filter:
+    """Accepts entries by the prefix of their path and of their content type."""
 
-    best: ranking.Ranked
+    archive: Archive
+    path_prefix: str = ""
+    content_type: str = ""
+
+    def accepts(self, path: str, mime_type: str) -> bool:
+        """Return whether an entry matches."""
+        return path.startswith(self.path_prefix) and mime_type.startswith(self.content_type)
+
+    def select(self, paths: Sequence[str]) -> list[str]:
+        """Return the paths that match."""
+        matching = [path for path in paths if path.startswith(self.path_prefix)]
+        if not self.content_type:
+            return matching
+        return [path for path in matching if self.accepts(path, self.archive.mime_type_of(path))]
+
+
+def make_filter(archive: Archive, namespace: str | None, content_type: str | None) -> Filter:
+    """Return the filter for a namespace or folder and a content type; an unknown namespace is an error."""
+    prefix = ""
+    if namespace:
+        name, _ = find_namespace(archive, namespace)
+        letter, _, folder = name.partition("/")
+        prefix = f"{folder}/" if folder else ""
+        prefix = prefix if archive.has_new_scheme else f"{letter}/{prefix}"
+        prefix = prefix if letter in {"A", "C"} or not archive.has_new_scheme else "\0"  # only content is indexed
+    return Filter(archive, prefix, (content_type or "").strip().lower().removesuffix("*"))
+
+
+class ArticleHit(NamedTuple):
+    """An article with its best passage and its score; `quality` is below 1 for a page that only lists others."""
+
+    best: RankedPassage
     score: float
     quality: float
 
 
 @dataclass(frozen=True)
-class Found:
-    """All that a query finds: articles that were read and ranked, then paths as the index has them."""
+class SearchResults:
+    """All results of a query: articles ranked by their passages, then paths in the order of the index."""
 
-    wanted: Wanted
-    ranked: list[ranking.Ranked]
-    hits: list[Hit]
-    rest: list[str]
+    query: ParsedQuery
+    passages: list[RankedPassage]
+    hits: list[ArticleHit]
+    unranked: list[str]
     relaxed: dict[str, list[str]]
     estimate: int | None = None
     reason: str | None = None
     note: str | None = None
 
     @property
-    def lowest(self) -> float:
-        """The score of the last of the articles that were read."""
+    def lowest_score(self) -> float:
+        """The score of the last ranked article."""
         return self.hits[-1].score if self.hits else 1.0
 
     @cached_property
-    def total(self) -> int:
-        """How many there are."""
-        return len(self.hits) + len(self.rest)
+    def count(self) -> int:
+        """How many articles are listed."""
+        return len(self.hits) + len(self.unranked)
 
 
 def search_text(archive: Archive, call: SearchText) -> SearchHits:
     """Return a page of the articles that match a query."""
-    accepts = filters.of(archive, call.namespace, call.content_type)
-    text = call.query
+    entry_filter = make_filter(archive, call.namespace, call.content_type)
     if call.use_index:
-        found = look(archive, text, accepts, call.scan_seconds)
+        results = search_or_scan(archive, call.query, entry_filter, call.scan_seconds)
     else:
-        found = replace(find_without_index(archive, text, accepts, call.scan_seconds), reason=INDEX_CLOSED)
-    page = range(found.total)[call.offset : call.offset + call.limit]
-    no_results = None if found.total else "Nothing was found; try fewer or other words, or mode='title'."
+        results = search_without_index(archive, call.query, entry_filter, call.scan_seconds)
+        results = replace(results, reason=INDEX_QUARANTINED)
+    page = range(results.count)[call.offset : call.offset + call.limit]
+    no_results = None if results.count else "Nothing was found; try fewer or other words, or mode='title'."
     return SearchHits(
-        results=[_result(archive, found, number, call.snippet_chars) for number in page],
-        total=max(found.total, found.estimate or 0),
-        listed=found.total,
-        corrected=found.wanted.corrected,
-        relaxed=found.relaxed,
-        total_is_estimate=found.estimate is not None,
-        reason=found.reason,
-        hint=found.note or no_results,
+        results=[_hit_at(archive, results, position, call.snippet_chars) for position in page],
+        total=max(results.count, results.estimate or 0),
+        listed=results.count,
+        corrected=results.query.corrected,
+        relaxed=results.relaxed,
+        total_is_estimate=results.estimate is not None,
+        reason=results.reason,
+        hint=results.note or no_results,
     )
 
 
-def look(archive: Archive, text: str, accepts: Filter, seconds: float, known: Collection[str] = ()) -> Found:
-    """Return what a query finds, with the index if there is one; where that finds nothing, a small archive is read."""
+def search_or_scan(
+    archive: Archive, text: str, entry_filter: Filter, scan_seconds: float, known_words: Collection[str] = ()
+) -> SearchResults:
+    """Search with the index; without an index, or if a small archive's finds nothing, scan the articles."""
     if not archive.has_fulltext_index:
-        return find_without_index(archive, text, accepts, seconds)
-    found = find(archive, text, accepts, known)
-    is_small = archive.counts["articles"] <= _SCANNED_ON_A_MISS
-    if not found.total and (is_small or any(is_unspaced_script(term.word) for term in found.wanted.terms)):
-        return replace(find_without_index(archive, text, accepts, seconds), reason=None, note=None)
-    return found
+        return search_without_index(archive, text, entry_filter, scan_seconds)
+    results = search_index(archive, text, entry_filter, known_words)
+    is_small = archive.counts["articles"] <= _MAX_RESCANNED_ARTICLES
+    # The index splits scripts without spaces in its own way and may miss their words.
+    if not results.count and (is_small or any(is_unspaced_script(term.word) for term in results.query.terms)):
+        return replace(search_without_index(archive, text, entry_filter, scan_seconds), reason=None, note=None)
+    return results
 
 
-def find(archive: Archive, text: str, accepts: Filter, known: Collection[str] = ()) -> Found:
-    """Return what a query finds in an archive that has an index; words that are known to be right are not corrected."""
-    meant = resolve.locate(archive, text) if "://" in text else None
-    wanted = query.read(archive, meant.title if meant else text, known)
-    named = titles.exact(archive, meant.title if meant else text, wanted.language.stop_words)
-    named = titles.alike(archive, wanted.text) | named if len(text.split()) <= titles.LONGEST else named
-    pool = candidates.find(archive, wanted)
-    scored = dict.fromkeys(named, candidates.WHOLE * wanted.total) | dict(pool.scored)
-    ranked, hits = rank(archive, wanted, scored, named, accepts)
-    read = {hit.best.page.path for hit in hits}
-    rest = [path for path in dict.fromkeys([*pool.strict, *scored]) if path not in read]
-    return Found(
-        wanted=wanted,
-        ranked=ranked,
+def search_index(archive: Archive, text: str, entry_filter: Filter, known_words: Collection[str] = ()) -> SearchResults:
+    """Search an archive that has an index; a URL in place of a query stands for the title of its entry."""
+    entry = resolve_entry(archive, text) if "://" in text else None
+    title = entry.title if entry else text
+    query = parse_query(archive, title, known_words)
+    title_matches = titles.exact_titles(archive, title, query.language.stop_words)
+    if len(text.split()) <= titles.MAX_TITLE_WORDS:
+        title_matches = titles.same_title_key(archive, query.text) | title_matches
+    candidates = find_candidates(archive, query)
+    scores = dict.fromkeys(title_matches, FULL_MATCH_SCORE * query.total_weight) | dict(candidates.scored)
+    passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
+    all_words = " ".join(term.word for term in query.indexed_terms)
+    return SearchResults(
+        query=query,
+        passages=passages,
         hits=hits,
-        rest=accepts.all(rest),
-        relaxed=_relaxed(wanted, pool),
-        estimate=archive.frequency(" ".join(term.word for term in wanted.known)) if pool.may_be_more else None,
+        unranked=entry_filter.select(_without_hits([*candidates.full_matches, *scores], hits)),
+        relaxed=_relaxed_words(query, candidates),
+        estimate=archive.frequency(all_words) if candidates.may_have_more else None,
     )
 
 
-def _relaxed(wanted: Wanted, pool: candidates.Candidates) -> dict[str, list[str]]:
-    """Say which words the results were not made to have."""
-    known = [term.word for term in wanted.terms if term.frequency and not is_unspaced_script(term.word)]
-    apart = known if len(known) > 1 and not pool.strict else []
-    unknown = [word for word in wanted.unknown if not is_unspaced_script(word)]
-    return {name: words for name, words in (("unknown_words", unknown), ("no_article_has_all_of", apart)) if words}
+def _without_hits(paths: Sequence[str], hits: list[ArticleHit]) -> list[str]:
+    ranked = {hit.best.page.path for hit in hits}
+    return [path for path in dict.fromkeys(paths) if path not in ranked]
 
 
-def rank(
-    archive: Archive, wanted: Wanted, scored: dict[str, float], named: dict[str, TitleMatchKind], accepts: Filter
-) -> tuple[list[ranking.Ranked], list[Hit]]:
-    """Read the likeliest articles and return their passages, and the articles by what their passages have."""
-    order = sorted(scored, key=lambda path: (path not in named, -scored[path], path))
-    pages: list[ranking.Page] = []
-    size = 0
-    for path in order:
+def _relaxed_words(query: ParsedQuery, candidates: Candidates) -> dict[str, list[str]]:
+    """Return the words that results need not contain, by reason."""
+    indexed = [term.word for term in query.terms if term.frequency and not is_unspaced_script(term.word)]
+    never_together = indexed if len(indexed) > 1 and not candidates.full_matches else []
+    unknown = [word for word in query.unknown_words if not is_unspaced_script(word)]
+    reasons = {"unknown_words": unknown, "no_article_has_all_of": never_together}
+    return {reason: words for reason, words in reasons.items() if words}
+
+
+def rank_articles(
+    archive: Archive,
+    query: ParsedQuery,
+    scores: dict[str, float],
+    title_matches: dict[str, TitleMatchKind],
+    entry_filter: Filter,
+) -> tuple[list[RankedPassage], list[ArticleHit]]:
+    """Read the best candidates, and return their passages and the articles, ranked by these."""
+    passages = rank_passages(_load_candidates(archive, query, scores, title_matches, entry_filter), query)
+    hits = []
+    for best, score in best_passage_per_article(passages):
+        kind = title_matches.get(best.page.path)
+        quality = 1.0 if kind else _page_quality(best.page)
+        hits.append(ArticleHit(best, score * quality + (_TITLE_BONUS[kind] if kind else 0.0), quality))
+    return passages, sorted(hits, key=lambda hit: -hit.score)
+
+
+def _load_candidates(
+    archive: Archive,
+    query: ParsedQuery,
+    scores: dict[str, float],
+    title_matches: dict[str, TitleMatchKind],
+    entry_filter: Filter,
+) -> list[Page]:
+    """Read the best candidates, those with the title of the query first."""
+    pages: list[Page] = []
+    chars = 0
+    for path in sorted(scores, key=lambda path: (path not in title_matches, -scores[path], path)):
         with contextlib.suppress(errors.OpenZimMcpArchiveError):
             item = archive.find_entry(path)
-            if item is None or not accepts(item.path, item.mime_type):
+            if item is None or not entry_filter.accepts(item.path, item.mime_type):
                 continue
-            prior = min(1.0, scored[path] / (candidates.WHOLE * wanted.total))
-            pages.append(_read(archive, item, wanted, prior))
-            size += len(pages[-1].document.body)
-        if len(pages) >= _READ or size >= _READ_CHARACTERS:
+            prior = min(1.0, scores[path] / (FULL_MATCH_SCORE * query.total_weight))
+            pages.append(_load_page(archive, item, query, prior))
+            chars += len(pages[-1].document.body)
+        if len(pages) >= _MAX_RANKED_ARTICLES or chars >= _MAX_RANKED_CHARS:
             break
-    ranked = ranking.rank(pages, wanted)
-    hits = []
-    for best, score in ranking.best_of_each(ranked):
-        path = best.page.path
-        quality = 1.0 if path in named else _quality(best.page)
-        hits.append(Hit(best, score * quality + _ahead(path, named), quality))
-    return ranked, sorted(hits, key=lambda hit: -hit.score)
+    return pages
 
 
-def _read(archive: Archive, item: Item, wanted: Wanted, prior: float) -> ranking.Page:
-    probes = [term.probe for term in (wanted.known or wanted.terms)]
-    return ranking.Page(item.path, item.title, article.document_around(archive, item, probes), prior)
+def _load_page(archive: Archive, item: Item, query: ParsedQuery, prior: float) -> Page:
+    prefixes = [term.search_prefix for term in (query.indexed_terms or query.terms)]
+    return Page(item.path, item.title, article.document_around(archive, item, prefixes), prior)
 
 
-def _ahead(path: str, named: dict[str, TitleMatchKind]) -> float:
-    return _NAMED[named[path]] if path in named else 0.0
+def _page_quality(page: Page) -> float:
+    """Return the factor for the score of a page, below 1 if it only leads to others."""
+    if titles.is_listing_page(page.path):
+        return _LISTING_PAGE_QUALITY
+    link_chars = sum(len(link.text) for link in page.document.links)
+    return _LINK_LIST_QUALITY if link_chars > _LINK_LIST_SHARE * max(1, len(page.document.body)) else 1.0
 
 
-def _quality(page: ranking.Page) -> float:
-    """Return what is left of the score of a page that only leads to others."""
-    if titles.is_noise(page.path):
-        return _NOISE
-    linked = sum(len(link.text) for link in page.document.links)
-    return _LISTING if linked > _LISTING_LINKS * max(1, len(page.document.body)) else 1.0
-
-
-def find_without_index(archive: Archive, text: str, accepts: Filter, seconds: float) -> Found:
-    """Return what titles and, in a small archive, the texts themselves have for a query."""
-    language = query.language_for(archive, text)
-    named = titles.exact(archive, text, language.stop_words)
-    scanned = scan.texts(archive, language.content_words(text), seconds)
-    wanted = query.Wanted(text, language, scanned.terms, {})
-    runs = titles.runs(archive, text, language.stop_words)
-    scored = dict.fromkeys((*named, *runs), candidates.WHOLE * wanted.total) | scanned.scored
+def search_without_index(archive: Archive, text: str, entry_filter: Filter, scan_seconds: float) -> SearchResults:
+    """Search the titles and, in a small archive, the texts of all articles."""
+    language = query_language(archive, text)
+    title_matches = titles.exact_titles(archive, text, language.stop_words)
+    scan = scan_articles(archive, language.content_words(text), scan_seconds)
+    query = ParsedQuery(text, language, scan.terms, {})
+    contained_titles = titles.titles_in_text(archive, text, language.stop_words)
+    scores = dict.fromkeys((*title_matches, *contained_titles), FULL_MATCH_SCORE * query.total_weight) | scan.scores
     if not archive.has_title_index:
-        scored |= {path: wanted.total for path in titles.beginning(archive, text) if path not in scored}
-    ranked, hits = rank(archive, wanted, scored, named, accepts)
-    read = {hit.best.page.path for hit in hits}
-    rest = accepts.all([path for path in scored if path not in read])
-    return Found(wanted, ranked, hits, rest, {}, reason=NO_INDEX, note=scanned.note)
+        by_prefix = titles.titles_by_prefix(archive, text)
+        scores |= {path: query.total_weight for path in by_prefix if path not in scores}
+    passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
+    unranked = entry_filter.select(_without_hits(list(scores), hits))
+    return SearchResults(query, passages, hits, unranked, {}, reason=NO_INDEX, note=scan.note)
 
 
-def _result(archive: Archive, found: Found, number: int, length: int) -> SearchHit:
-    """Return an article as it is shown; one that was not ranked is read now."""
-    if number < len(found.hits):
-        hit = found.hits[number]
-        return _shown(hit.best, hit.score, found.wanted, length)
-    place = number - len(found.hits)
-    score = found.lowest * (1 - (place + 1) / (len(found.rest) + 1))
-    path = found.rest[place]
+@dataclass(frozen=True)
+class ScanResult:
+    """The terms with their frequencies, the scores of the articles that contain some, and a note for the caller."""
+
+    terms: tuple[Term, ...]
+    scores: dict[str, float]
+    note: str
+
+
+def scan_articles(archive: Archive, words: Sequence[Word], max_seconds: float) -> ScanResult:
+    """Search every article of a small archive for the words, within a time limit."""
+    articles = archive.counts["articles"] or archive.counts["entries"]
+    if articles > _MAX_SCANNED_ARTICLES:
+        note = f"It has no full-text index and {articles} articles, too many to read: only titles were compared."
+        return ScanResult(weight_terms(words, lambda _: 0, articles), {}, f"{note} zim_browse lists it.")
+    prefixes = {word.text: Term(word.text, word.stem, 0, 0.0).search_prefix for word in words}
+    deadline = time.monotonic() + max_seconds
+    words_by_path: dict[str, list[str]] = {}
+    count = 0
+    is_complete = True
+    for path in _text_paths(archive):
+        if time.monotonic() > deadline:
+            is_complete = False
+            break
+        count += 1
+        with contextlib.suppress(errors.OpenZimMcpArchiveError):
+            text = normalize(archive.read_content(path).decode(errors="replace"))
+            contained = [word for word, prefix in prefixes.items() if prefix in text]
+            if contained:
+                words_by_path[path] = contained
+    terms = weight_terms(words, lambda word: sum(word in contained for contained in words_by_path.values()), count)
+    weights = {term.word: term.weight for term in terms}
+    scores = {path: sum(weights[word] for word in contained) for path, contained in words_by_path.items()}
+    extent = f"all {count} articles were read" if is_complete else f"{count} articles were read within the time limit"
+    return ScanResult(terms, scores, f"It has no full-text index: {extent}.")
+
+
+def _text_paths(archive: Archive) -> Iterator[str]:
+    """Yield the paths of all texts among the content."""
+    for number in archive.content:
+        entry = archive.entry_by_id(number)
+        if entry.redirect_to is None and (is_page(entry.mime_type) or (entry.mime_type or "").startswith("text/plain")):
+            yield entry.path
+
+
+def _hit_at(archive: Archive, results: SearchResults, position: int, snippet_chars: int) -> SearchHit:
+    """Return the result at a position; an unranked article is read now, for its snippet."""
+    if position < len(results.hits):
+        hit = results.hits[position]
+        return _search_hit(hit.best, hit.score, results.query, snippet_chars)
+    position -= len(results.hits)
+    score = results.lowest_score * (1 - (position + 1) / (len(results.unranked) + 1))
+    path = results.unranked[position]
     with contextlib.suppress(errors.OpenZimMcpArchiveError):
         item = archive.find_entry(path)
         if item is not None:
-            for best in ranking.rank([_read(archive, item, found.wanted, 0.0)], found.wanted)[:1]:
-                return _shown(best, score, found.wanted, length)
+            for best in rank_passages([_load_page(archive, item, results.query, 0.0)], results.query)[:1]:
+                return _search_hit(best, score, results.query, snippet_chars)
     return SearchHit(path, archive.title_of(path), "", round(score, 3))
 
 
-def _shown(best: ranking.Ranked, score: float, wanted: Wanted, length: int) -> SearchHit:
+def _search_hit(best: RankedPassage, score: float, query: ParsedQuery, snippet_chars: int) -> SearchHit:
     section = best.page.document.sections[best.passage.section].title
-    snippet = snippets.snippet(best.passage.text, wanted, length)
+    snippet = make_snippet(best.passage.text, query, snippet_chars)
     return SearchHit(best.page.path, best.page.title, snippet, round(score, 3), section or None)

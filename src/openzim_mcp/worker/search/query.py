@@ -1,25 +1,166 @@
-"""A query as an archive understands it: the words it is about, what each is worth, what had to be put right."""
+"""A query as one archive understands it: its content words and their stems, their weights, corrected spelling."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.worker.search import spelling
-from openzim_mcp.worker.search.language import Language, Word, language_of
+import Stemmer
+
+from openzim_mcp.languages import two_letter_code
+from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize
+from openzim_mcp.worker.search.spelling import correct_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from openzim_mcp.worker.zim import Archive
 
-_CORRECTED = 4
+_MAX_CORRECTIONS = 4
+_MAX_CACHED_STEMS = 50_000
+_MAX_CACHED_LANGUAGES = 64
+_POSSESSIVE = re.compile(r"['’]s?$")
+_APOSTROPHE = re.compile("['’]")
+
+# The Snowball algorithm of a language, by its two-letter code.
+_STEMMER_NAMES = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nb": "norwegian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "nn": "norwegian",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+# The language to read a text in by its script, where the archive's own language does not use that script.
+_SCRIPT_LANGUAGES = (
+    (re.compile("[\u3040-\u30ff]"), ("ja",)),
+    (re.compile("[\u3400-\u9fff]"), ("zh", "ja")),
+    (re.compile("[\uac00-\ud7af]"), ("ko",)),
+    (re.compile("[\u0400-\u052f]"), ("ru", "uk", "sr")),
+    (re.compile("[\u0600-\u06ff]"), ("ar", "fa", "ur")),
+    (re.compile("[\u0900-\u097f]"), ("hi", "ne")),
+    (re.compile("[\u0980-\u09ff]"), ("bn",)),
+    (re.compile("[\u0e00-\u0e7f]"), ("th",)),
+    (re.compile("[\u0370-\u03ff]"), ("el",)),
+    (re.compile("[\u0590-\u05ff]"), ("he",)),
+)
+
+
+class Word(NamedTuple):
+    """A word as it is written, without case and accents, and its stem."""
+
+    text: str
+    stem: str
+
+
+class Language:
+    """Stop words and stems of one language."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self._stemmer = Stemmer.Stemmer(_STEMMER_NAMES[code]) if code in _STEMMER_NAMES else None
+        self.stem: Callable[[str], str] = lru_cache(_MAX_CACHED_STEMS)(self._compute_stem)
+
+    @cached_property
+    def stop_words(self) -> frozenset[str]:
+        """The normalized words that do not tell what a query is about."""
+        return frozenset(map(normalize, self._read_stop_words()))
+
+    def _read_stop_words(self) -> list[str]:
+        file = resources.files(__package__) / "stopwords" / f"{self.code}.txt"
+        if not file.is_file():
+            return []
+        return [word for line in file.read_text("utf-8").splitlines()[1:] for word in line.split()]
+
+    @cached_property
+    def _stop_phrases(self) -> re.Pattern[str] | None:
+        """The stop words to cut out of text without spaces, the longest first."""
+        if self.code not in {"ja", "th", "zh"}:
+            return None
+        min_chars = 2 if self.code == "th" else 1
+        phrases = sorted((word for word in self.stop_words if len(word) >= min_chars), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, phrases)))
+
+    def _compute_stem(self, word: str) -> str:
+        if is_unspaced_script(word):
+            return word
+        plain = _APOSTROPHE.sub("", _POSSESSIVE.sub("", word)) or word
+        return self._stemmer.stemWord(plain) if self._stemmer else plain
+
+    def stems(self, normalized: str) -> list[str]:
+        """Return the stems of a normalized text in order."""
+        return [self.stem(word) for word in tokenize(normalized)]
+
+    def content_words(self, text: str) -> list[Word]:
+        """Return the words that a text is about, each stem once; if there are none, all of its words."""
+        normalized = normalize(text)
+        without_phrases = self._stop_phrases.sub(" ", normalized) if self._stop_phrases else normalized
+        words = [word for word in find_words(without_phrases) if self._is_content(word)] or find_words(normalized)
+        by_stem: dict[str, Word] = {}
+        for word in words:
+            for token in tokenize(word):
+                stem = self.stem(token)
+                by_stem.setdefault(stem, Word(token, stem))
+        return list(by_stem.values())
+
+    def _is_content(self, word: str) -> bool:
+        return word not in self.stop_words and (len(word) > 1 or word.isdigit() or is_unspaced_script(word))
+
+
+@lru_cache(_MAX_CACHED_LANGUAGES)
+def language_by_code(code: str) -> Language:
+    """Return a language by its two-letter code; an unknown one has no stop words, and words are their own stems."""
+    return Language(code)
+
+
+def detect_language(codes: str, text: str) -> Language:
+    """Return the language of a query, by the language codes of its archive (`eng`, `ara,jpn`) and by its script."""
+    archive_codes = [two_letter_code(code) for code in codes.split(",")]
+    for script, languages in _SCRIPT_LANGUAGES:
+        if script.search(text):
+            return language_by_code(next((code for code in archive_codes if code in languages), languages[0]))
+    latin = [code for code in archive_codes if not any(code in languages for _, languages in _SCRIPT_LANGUAGES)]
+    return language_by_code(latin[0] if latin and latin[0] else "en")
+
+
+def query_language(archive: Archive, text: str) -> Language:
+    """Return the language of a query to an archive."""
+    return detect_language(archive.languages, text)
 
 
 class Term(NamedTuple):
-    """A word of a query with the number of articles that have it, and what that makes it worth."""
+    """A word of a query, the number of articles that contain it, and its weight: the rarer, the heavier."""
 
     word: str
     stem: str
@@ -27,17 +168,17 @@ class Term(NamedTuple):
     weight: float
 
     @property
-    def probe(self) -> str:
-        """What every form of the word has in it: the start that it shares with its stem, or the stem."""
-        same = 0
-        while same < min(len(self.word), len(self.stem)) and self.word[same] == self.stem[same]:
-            same += 1
-        return self.word[:same] if same > 1 or self.stem not in self.word else self.stem
+    def search_prefix(self) -> str:
+        """A string that every form of the word contains: the prefix that it shares with its stem, or the stem."""
+        length = 0
+        while length < min(len(self.word), len(self.stem)) and self.word[length] == self.stem[length]:
+            length += 1
+        return self.word[:length] if length > 1 or self.stem not in self.word else self.stem
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A query, read. `text` has the corrections in it."""
+class ParsedQuery:
+    """A query in terms; `text` is the query with the corrections applied."""
 
     text: str
     language: Language
@@ -46,66 +187,58 @@ class Wanted:
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """What each stem is worth."""
+        """The weight of each stem."""
         return {term.stem: term.weight for term in self.terms}
 
     @cached_property
-    def known(self) -> list[Term]:
+    def indexed_terms(self) -> list[Term]:
         """The terms that occur in the archive, the rarest first."""
         return sorted((term for term in self.terms if term.frequency), key=lambda term: -term.weight)
 
     @property
-    def unknown(self) -> list[str]:
-        """The words that no article has."""
+    def unknown_words(self) -> list[str]:
+        """The words that no article contains."""
         return [term.word for term in self.terms if not term.frequency]
 
     @cached_property
-    def total(self) -> float:
-        """What an article is worth that has all the words."""
+    def total_weight(self) -> float:
+        """The weight of all terms together."""
         return sum(term.weight for term in self.terms) or 1.0
 
 
-def weigh(words: Sequence[Word], frequency: Callable[[str], int], articles: int) -> tuple[Term, ...]:
-    """Return words with their weights; one that no article has weighs like the rarest."""
-    found = []
+def weight_terms(words: Sequence[Word], frequency: Callable[[str], int], articles: int) -> tuple[Term, ...]:
+    """Return words with their weights (inverse document frequency, as in BM25)."""
+    terms = []
     for word in words:
         count = frequency(word.text)
-        found.append(Term(word.text, word.stem, count, math.log(1 + max(0.5, articles - count + 0.5) / (count + 0.5))))
-    return tuple(found)
+        weight = math.log(1 + max(0.5, articles - count + 0.5) / (count + 0.5))
+        terms.append(Term(word.text, word.stem, count, weight))
+    return tuple(terms)
 
 
-def language_for(archive: Archive, text: str) -> Language:
-    """Return the language to read a query to an archive in."""
-    return language_of(archive.languages, text)
-
-
-def read(archive: Archive, text: str, known: Collection[str] | None = ()) -> Wanted:
-    """Read a query with the help of an archive's index; words that are known to be right are left as they are.
-
-    Without a list of them, all are taken to be right.
-    """
-    language = language_for(archive, text)
-    words = language.content_words(text)
+def parse_query(archive: Archive, text: str, known_words: Collection[str] | None = ()) -> ParsedQuery:
+    """Parse a query and correct the words that the archive does not contain, except `known_words`; None: all are."""
+    language = query_language(archive, text)
     corrected: dict[str, str] = {}
-    found: dict[str, Word] = {}
-    for word in words:
-        right = None
-        is_right = known is None or word.text in known or archive.frequency(word.text)
-        if not is_right and len(corrected) < _CORRECTED:
-            right = spelling.correct(archive, word.text)
-        if right:
-            corrected[word.text] = right
-        for part in right.split() if right else [word.text]:
-            found.setdefault(language.stem(part), Word(part, language.stem(part)))
-    terms = weigh(list(found.values()), archive.frequency, max(1, archive.counts["articles"]))
-    return Wanted(_replaced(text, corrected), language, terms, corrected)
+    by_stem: dict[str, Word] = {}
+    for word in language.content_words(text):
+        correction = None
+        is_known = known_words is None or word.text in known_words or archive.frequency(word.text)
+        if not is_known and len(corrected) < _MAX_CORRECTIONS:
+            correction = correct_word(archive, word.text)
+        if correction:
+            corrected[word.text] = correction
+        for part in correction.split() if correction else [word.text]:
+            by_stem.setdefault(language.stem(part), Word(part, language.stem(part)))
+    terms = weight_terms(list(by_stem.values()), archive.frequency, max(1, archive.counts["articles"]))
+    return ParsedQuery(_apply_corrections(text, corrected), language, terms, corrected)
 
 
-def _replaced(text: str, corrected: dict[str, str]) -> str:
+def _apply_corrections(text: str, corrected: dict[str, str]) -> str:
     """Return a text with its corrections; it is lower-cased if there are any."""
     if not corrected:
         return text
-    low = text.lower()
+    lower = text.lower()
     for wrong, right in corrected.items():
-        low = low.replace(wrong, right)
-    return low
+        lower = lower.replace(wrong, right)
+    return lower

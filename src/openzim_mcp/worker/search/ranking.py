@@ -1,4 +1,4 @@
-"""Which passage of which article answers a query: one pass over the candidates, one table of weights."""
+"""Rank the passages of candidate articles for a query, by features and one table of weights."""
 
 from __future__ import annotations
 
@@ -9,58 +9,68 @@ from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import is_unspaced_script, normalize, tokenize, word_at
-from openzim_mcp.worker.search.titles import bare
+from openzim_mcp.worker.search.titles import without_qualifier
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from openzim_mcp.worker.document import Document, Passage
-    from openzim_mcp.worker.search.query import Wanted
+    from openzim_mcp.worker.search.query import ParsedQuery
 
-_READ_CLOSELY = 80
-"""How many passages are scored word by word; the others are told apart by the words they can hold."""
-_OF_EACH = 4
-_WINDOW = 160
-"""Characters of a sentence; in dense scripts a quarter of that."""
-_AKIN, _AKIN_SHARE = 4, 0.6
-"""How long the beginning of a word is that other words of its family have, and which part of the word that is."""
+_MAX_SCORED_PASSAGES = 80
+"""How many passages are scored word by word, selected by a rough estimate."""
+_MIN_PASSAGES_PER_ARTICLE = 4
+_WINDOW_CHARS = 160
+"""About a sentence; in scripts without spaces a quarter of that."""
+_UNSPACED_WINDOW_CHARS = 40
+_MIN_SHARED_PREFIX_CHARS, _SHARED_PREFIX_SHARE = 4, 0.6
+"""The length of the prefix that related words share, at least, and as a share of the word."""
 
 
 class Features(NamedTuple):
-    """What a passage has for a query, each from 0 to about 1."""
+    """The features of a passage for a query, each from 0 to about 1."""
 
     local: float
-    """Words of the query, by their rarity among the candidates, often and in a short passage (BM25)."""
+    """BM25 of the passage among the passages of the candidates."""
     topic: float
-    """The share of the query that the passage has, or the title of its article."""
+    """The share of the query in the passage or in the title of its article."""
     window: float
-    """The share of the query within a sentence's length, or in the title."""
+    """The share of the query within the length of a sentence, or in the title."""
     phrases: float
-    """Pairs of words that stand side by side in the query and here."""
-    akin: float
-    """The share of the query that is here only in words that begin alike, or that have it inside."""
+    """The share of the query's pairs of adjacent words that are adjacent here."""
+    shared_prefix: float
+    """The share of the query that is not here, but whose prefix is: in related words or in compounds."""
     heading: float
-    """The share of the query in the heading above."""
+    """The share of the query in the heading of the section."""
     fact: float
-    """The share of the query that names a key fact in it, if that is all the name has."""
+    """The share of the query in the name of a key fact, times the share of that name in the query."""
     title: float
-    """The share of the query in the title of the article, as far as that is all the title has."""
+    """The share of the query in the title of the article, times the squared share of that title in the query."""
     lead: float
-    """Whether it stands before the first heading."""
+    """Whether the passage is before the first heading."""
     article: float
-    """What the searches make of the article."""
+    """The score of the article as a candidate."""
 
 
 WEIGHTS = Features(
-    local=0.25, topic=0.2, window=0.4, phrases=0.3, akin=0.4, heading=0.1, fact=0.6, title=0.4, lead=0.01, article=0.3
+    local=0.25,
+    topic=0.2,
+    window=0.4,
+    phrases=0.3,
+    shared_prefix=0.4,
+    heading=0.1,
+    fact=0.6,
+    title=0.4,
+    lead=0.01,
+    article=0.3,
 )
-"""What each feature counts for. `benchmarks/ranking_weights.py` tries others: the optimum is flat."""
-NEXT = (0.12, 0.08, 0.05)
-"""What the next best passages of an article add to the best."""
+"""The weight of each feature. `benchmarks/ranking_weights.py` tries others: the optimum is flat."""
+NEXT_PASSAGE_WEIGHTS = (0.12, 0.08, 0.05)
+"""How much the next best passages of an article add to the score of its best passage."""
 
 
 class Page(NamedTuple):
-    """A candidate: its article, and what the searches make of it, from 0 to 1."""
+    """A candidate article; `prior` is its score as a candidate, from 0 to 1."""
 
     path: str
     title: str
@@ -68,8 +78,8 @@ class Page(NamedTuple):
     prior: float
 
 
-class Ranked(NamedTuple):
-    """A passage with its features and what they come to."""
+class RankedPassage(NamedTuple):
+    """A passage with its features and the weighted sum of these."""
 
     page: Page
     passage: Passage
@@ -77,39 +87,42 @@ class Ranked(NamedTuple):
     score: float
 
 
-def best_of_each(ranked: Sequence[Ranked]) -> list[tuple[Ranked, float]]:
+def best_passage_per_article(ranked: Sequence[RankedPassage]) -> list[tuple[RankedPassage, float]]:
     """Return the best passage of each article with the score of the article, the best article first."""
-    of: dict[str, list[Ranked]] = {}
-    for found in ranked:
-        of.setdefault(found.page.path, []).append(found)
-    rows = [(found[0], found[0].score + sum(map(mul, NEXT, (x.score for x in found[1:])))) for found in of.values()]
+    by_path: dict[str, list[RankedPassage]] = {}
+    for passage in ranked:
+        by_path.setdefault(passage.page.path, []).append(passage)
+    rows = [
+        (best, best.score + sum(map(mul, NEXT_PASSAGE_WEIGHTS, (passage.score for passage in following))))
+        for best, *following in by_path.values()
+    ]
     return sorted(rows, key=lambda row: -row[1])
 
 
-def rank(pages: Sequence[Page], wanted: Wanted) -> list[Ranked]:
-    """Return the most promising passages of the pages, the best first."""
+def rank_passages(pages: Sequence[Page], query: ParsedQuery) -> list[RankedPassage]:
+    """Return the passages of the pages that match a query best, the best first."""
     rows = [_Row(page, passage) for page in pages for passage in page.document.passages]
     if not rows:
         return []
-    scorer = _Scorer(wanted, rows)
+    scorer = _Scorer(query, rows)
     ranked = []
-    for number in _promising(rows, scorer.promise):
+    for number in _select_passages(rows, scorer.estimates):
         page, passage = rows[number]
         features = scorer.features(rows[number])
-        ranked.append(Ranked(page, passage, features, sum(map(mul, features, WEIGHTS))))
-    return sorted(ranked, key=lambda found: -found.score)
+        ranked.append(RankedPassage(page, passage, features, sum(map(mul, features, WEIGHTS))))
+    return sorted(ranked, key=lambda row: -row.score)
 
 
-def _promising(rows: list[_Row], promise: list[float]) -> list[int]:
-    """Return the passages to read closely: the most promising of all, and at least some of each article."""
-    chosen = []
-    of: Counter[str] = Counter()
-    for place, number in enumerate(sorted(range(len(rows)), key=lambda number: -promise[number])):
+def _select_passages(rows: list[_Row], estimates: list[float]) -> list[int]:
+    """Return the passages to score: those with the best estimates, and some of each article."""
+    selected = []
+    counts: Counter[str] = Counter()
+    for rank, number in enumerate(sorted(range(len(rows)), key=lambda number: -estimates[number])):
         path = rows[number].page.path
-        if place < _READ_CLOSELY or of[path] < _OF_EACH:
-            chosen.append(number)
-        of[path] += 1
-    return chosen
+        if rank < _MAX_SCORED_PASSAGES or counts[path] < _MIN_PASSAGES_PER_ARTICLE:
+            selected.append(number)
+        counts[path] += 1
+    return selected
 
 
 class _Row(NamedTuple):
@@ -117,142 +130,156 @@ class _Row(NamedTuple):
     passage: Passage
 
 
-class _Forms(dict[str, str]):
-    """The stem of each word, if the query asks for it; else nothing."""
+class _QueryStems(dict[str, str]):
+    """The stem of each word if it is one of the query, else an empty string; computed once per word."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._asked = wanted.weights
-        self._stem = wanted.language.stem
+    def __init__(self, query: ParsedQuery) -> None:
+        self._weights = query.weights
+        self._stem = query.language.stem
 
     def __missing__(self, word: str) -> str:
         stem = self._stem(word)
-        self[word] = found = stem if stem in self._asked else ""
-        return found
+        self[word] = query_stem = stem if stem in self._weights else ""
+        return query_stem
+
+    def of(self, words: Iterable[str]) -> set[str]:
+        """Return the stems of the query among words."""
+        return {self[word] for word in words} - {""}
 
 
 class _Scorer:
-    """Scores passages for one query; what the candidates have in common is counted first."""
+    """Scores passages for one query; the statistics of all candidates are computed first."""
 
-    def __init__(self, wanted: Wanted, rows: list[_Row]) -> None:
-        self._forms = _Forms(wanted)
-        self._order = [term.stem for term in wanted.terms]
-        self._weights = wanted.weights
-        self._total = wanted.total
-        self._titles: dict[str, set[str]] = {}
-        self._title_shares: dict[str, float] = {}
-        self._headings: dict[str, float] = {}
-        self._words = set(words := tokenize(normalize(wanted.text)))
-        self._phrases = _phrases(words, self._forms)
-        self._akin = {term.stem: _beginning(term.word) for term in wanted.terms}
-        probes = [term.probe for term in wanted.terms]
-        self._probes = set(filter(None, probes))
-        self._reach = 4 if all(map(is_unspaced_script, self._probes)) else 1
-        held = [[probe in row.passage.normalized for probe in probes] for row in rows]
-        counts = [sum(column) for column in zip(*held, strict=True)]
-        self._local = {
+    def __init__(self, query: ParsedQuery, rows: list[_Row]) -> None:
+        self._stems = _QueryStems(query)
+        self._query_stems = [term.stem for term in query.terms]
+        self._weights = query.weights
+        self._total_weight = query.total_weight
+        self._title_stems: dict[str, set[str]] = {}
+        self._title_weights: dict[str, float] = {}
+        self._heading_weights: dict[str, float] = {}
+        self._query_words = set(words := tokenize(normalize(query.text)))
+        self._phrases = _adjacent_pairs(words, self._stems)
+        self._shared_prefixes = {term.stem: _shared_prefix(term.word) for term in query.terms}
+        prefixes = [term.search_prefix for term in query.terms]
+        self._prefixes = set(filter(None, prefixes))
+        is_unspaced = all(map(is_unspaced_script, self._prefixes))
+        self._window_chars = _UNSPACED_WINDOW_CHARS if is_unspaced else _WINDOW_CHARS
+        occurrence = [[prefix in row.passage.normalized for prefix in prefixes] for row in rows]
+        counts = [sum(column) for column in zip(*occurrence, strict=True)]
+        self._local_weights = {
             term.stem: math.log(1 + (len(rows) - count + 0.5) / (count + 0.5))
-            for term, count in zip(wanted.terms, counts, strict=True)
+            for term, count in zip(query.terms, counts, strict=True)
         }
-        self._local_total = sum(self._local.values()) or 1.0
-        self._average = sum(len(row.passage.normalized) for row in rows) / len(rows) or 1.0
-        self.promise = [self._promise(row, has) for row, has in zip(rows, held, strict=True)]
+        self._local_total = sum(self._local_weights.values()) or 1.0
+        self._average_chars = sum(len(row.passage.normalized) for row in rows) / len(rows) or 1.0
+        self.estimates = [self._estimate(row, occurs) for row, occurs in zip(rows, occurrence, strict=True)]
 
-    def _promise(self, row: _Row, held: list[bool]) -> float:
-        """Return about what a passage can reach, from the words that it may hold."""
-        title = self._title(row.page)
-        here = topic = 0.0
-        for has, stem in zip(held, self._order, strict=True):
-            here += self._weights[stem] if has else 0.0
-            topic += self._weights[stem] if has or stem in title else 0.0
-        return (0.6 * here + 0.8 * topic) / self._total + WEIGHTS.article * row.page.prior
+    def _estimate(self, row: _Row, occurs: list[bool]) -> float:
+        """Estimate the score of a passage by the prefixes that occur in it."""
+        title_stems = self._stems_of_title(row.page)
+        in_passage = in_topic = 0.0
+        for is_here, stem in zip(occurs, self._query_stems, strict=True):
+            in_passage += self._weights[stem] if is_here else 0.0
+            in_topic += self._weights[stem] if is_here or stem in title_stems else 0.0
+        return (0.6 * in_passage + 0.8 * in_topic) / self._total_weight + WEIGHTS.article * row.page.prior
 
-    def _title(self, page: Page) -> set[str]:
-        if page.path not in self._titles:
-            words = tokenize(normalize(bare(page.title)))
-            stems = {self._forms[word] for word in words} - {""}
-            known = sum(word in self._words or bool(self._forms[word]) for word in words) / (len(words) or 1)
-            self._titles[page.path] = stems
-            self._title_shares[page.path] = sum(map(self._weights.__getitem__, stems)) * known**2
-        return self._titles[page.path]
+    def _stems_of_title(self, page: Page) -> set[str]:
+        if page.path not in self._title_stems:
+            words = tokenize(normalize(without_qualifier(page.title)))
+            stems = self._stems.of(words)
+            in_query = sum(word in self._query_words or bool(self._stems[word]) for word in words) / (len(words) or 1)
+            self._title_stems[page.path] = stems
+            self._title_weights[page.path] = sum(map(self._weights.__getitem__, stems)) * in_query**2
+        return self._title_stems[page.path]
 
-    def _fact(self, name: str) -> float:
+    def _fact_weight(self, name: str) -> float:
         words = tokenize(normalize(name))
-        stems = {self._forms[word] for word in words} - {""}
+        stems = self._stems.of(words)
         return sum(map(self._weights.__getitem__, stems)) * len(stems) / (len(words) or 1)
 
-    def _heading(self, title: str) -> float:
-        if title not in self._headings:
-            stems = {self._forms[word] for word in tokenize(normalize(title))} - {""}
-            self._headings[title] = sum(self._weights[stem] for stem in stems)
-        return self._headings[title]
+    def _heading_weight(self, title: str) -> float:
+        if title not in self._heading_weights:
+            stems = self._stems.of(tokenize(normalize(title)))
+            self._heading_weights[title] = sum(self._weights[stem] for stem in stems)
+        return self._heading_weights[title]
 
     def features(self, row: _Row) -> Features:
-        """Return what a passage has, word by word."""
-        places = self._places(row.passage.normalized)
-        counts = Counter(stem for _, stem in places)
-        relative = len(row.passage.normalized) / self._average
-        local = sum(self._local[stem] * count * 2.2 / (count + 0.6 + 0.6 * relative) for stem, count in counts.items())
-        title = self._title(row.page)
-        topic = counts.keys() | title
+        """Return the features of a passage."""
+        text = row.passage.normalized
+        occurrences = self._find_occurrences(text)
+        counts = Counter(stem for _, stem in occurrences)
+        title_stems = self._stems_of_title(row.page)
+        topic_stems = counts.keys() | title_stems
+        total = self._total_weight
         return Features(
-            local=local / self._local_total,
-            topic=sum(self._weights[stem] for stem in topic) / self._total,
-            window=self._window(places, title) / self._total,
-            phrases=sum(phrase in row.passage.normalized for phrase in self._phrases) / (len(self._phrases) or 1),
-            akin=self._related(row.passage.normalized, topic) / self._total,
-            heading=self._heading(row.page.document.sections[row.passage.section].title) / self._total,
-            fact=max((self._fact(name) for name in row.passage.fact_names), default=0.0) / self._total,
-            title=self._title_shares[row.page.path] / self._total,
+            local=self._local_score(counts, len(text) / self._average_chars) / self._local_total,
+            topic=sum(self._weights[stem] for stem in topic_stems) / total,
+            window=self._window_weight(occurrences, title_stems) / total,
+            phrases=sum(phrase in text for phrase in self._phrases) / (len(self._phrases) or 1),
+            shared_prefix=self._shared_prefix_weight(text, topic_stems) / total,
+            heading=self._heading_weight(row.page.document.sections[row.passage.section].title) / total,
+            fact=max((self._fact_weight(name) for name in row.passage.fact_names), default=0.0) / total,
+            title=self._title_weights[row.page.path] / total,
             lead=row.passage.section == 0,
             article=row.page.prior,
         )
 
-    def _places(self, folded: str) -> list[tuple[int, str]]:
-        """Return where the words of the query stand; only what a probe finds is looked at."""
-        found: dict[int, str] = {}
-        for probe in self._probes:
-            at = folded.find(probe)
-            while at >= 0:
-                if is_unspaced_script(probe):
-                    found[at] = probe
-                    at = folded.find(probe, at + 1)
-                    continue
-                start, stop, word = word_at(folded, at)
-                stem = self._forms[word]
-                if stem:
-                    found[start] = stem
-                at = folded.find(probe, max(stop, at + 1))
-        return sorted(found.items())
-
-    def _related(self, folded: str, held: set[str]) -> float:
-        """Return what the words are worth that are not here themselves, but others like them."""
+    def _local_score(self, counts: Counter[str], relative_length: float) -> float:
         return sum(
-            self._weights[stem] for stem, start in self._akin.items() if stem not in held and start and start in folded
+            self._local_weights[stem] * count * 2.2 / (count + 0.6 + 0.6 * relative_length)
+            for stem, count in counts.items()
         )
 
-    def _window(self, places: list[tuple[int, str]], title: set[str]) -> float:
-        inside = Counter(title)
-        best = now = sum(self._weights[stem] for stem in title)
-        low = 0
-        for place, stem in places:
-            now += 0.0 if inside[stem] else self._weights[stem]
+    def _find_occurrences(self, text: str) -> list[tuple[int, str]]:
+        """Return the positions and stems of the query's words; only words with one of the prefixes are stemmed."""
+        occurrences: dict[int, str] = {}
+        for prefix in self._prefixes:
+            at = text.find(prefix)
+            while at >= 0:
+                if is_unspaced_script(prefix):
+                    occurrences[at] = prefix
+                    at = text.find(prefix, at + 1)
+                    continue
+                start, stop, word = word_at(text, at)
+                stem = self._stems[word]
+                if stem:
+                    occurrences[start] = stem
+                at = text.find(prefix, max(stop, at + 1))
+        return sorted(occurrences.items())
+
+    def _shared_prefix_weight(self, text: str, topic_stems: set[str]) -> float:
+        """Return the weight of the words that are not here themselves, but related ones."""
+        return sum(
+            self._weights[stem]
+            for stem, prefix in self._shared_prefixes.items()
+            if stem not in topic_stems and prefix and prefix in text
+        )
+
+    def _window_weight(self, occurrences: list[tuple[int, str]], title_stems: set[str]) -> float:
+        """Return the weight of the heaviest window; the words of the title count in each."""
+        inside = Counter(title_stems)
+        best = weight = sum(self._weights[stem] for stem in title_stems)
+        first = 0
+        for position, stem in occurrences:
+            weight += 0.0 if inside[stem] else self._weights[stem]
             inside[stem] += 1
-            while place - places[low][0] > _WINDOW // self._reach:
-                gone = places[low][1]
-                inside[gone] -= 1
-                now -= 0.0 if inside[gone] else self._weights[gone]
-                low += 1
-            best = max(best, now)
+            while position - occurrences[first][0] > self._window_chars:
+                passed = occurrences[first][1]
+                inside[passed] -= 1
+                weight -= 0.0 if inside[passed] else self._weights[passed]
+                first += 1
+            best = max(best, weight)
         return best
 
 
-def _phrases(words: list[str], forms: _Forms) -> list[str]:
-    """Return the pairs of neighbours in a query of which one at least says what it is about."""
-    pairs = [(a, b) for a, b in itertools.pairwise(words) if forms[a] or forms[b]]
+def _adjacent_pairs(words: list[str], stems: _QueryStems) -> list[str]:
+    """Return the pairs of adjacent words of a query of which at least one is a content word."""
+    pairs = [(a, b) for a, b in itertools.pairwise(words) if stems[a] or stems[b]]
     return [a + b[-1] if is_unspaced_script(a) and is_unspaced_script(b) else f"{a} {b}" for a, b in pairs]
 
 
-def _beginning(word: str) -> str:
-    """Return what words of one family have in common, if that is long enough to tell."""
-    length = max(_AKIN, math.ceil(_AKIN_SHARE * len(word)))
+def _shared_prefix(word: str) -> str:
+    """Return the prefix that related words share, or an empty string if the word is too short to tell."""
+    length = max(_MIN_SHARED_PREFIX_CHARS, math.ceil(_SHARED_PREFIX_SHARE * len(word)))
     return "" if is_unspaced_script(word) or len(word) < length else word[:length]

@@ -1,4 +1,4 @@
-"""The part of a passage that shows why it was found, with the words in bold."""
+"""Snippets: the part of a passage that matches a query best, with the matching words in bold."""
 
 from __future__ import annotations
 
@@ -7,84 +7,89 @@ from typing import TYPE_CHECKING
 from openzim_mcp.text import is_unspaced_script, normalize, sentence_ends, word_spans
 
 if TYPE_CHECKING:
-    from openzim_mcp.worker.search.query import Wanted
+    from openzim_mcp.worker.search.query import ParsedQuery
 
-_LOOK_BACK = 80
+_MAX_CONTEXT_CHARS = 80
+"""How far before the first match a snippet may start, to start with a sentence."""
 
-
-def snippet(text: str, wanted: Wanted, length: int) -> str:
-    """Return about `length` characters of a passage around the words of a query, these in bold."""
-    flat = " ".join(text.replace("**", "").replace("`", "").split())
-    hits = _hits(flat, wanted)
-    start, stop = _window(flat, hits, length)
-    shown = [(a, b) for a, b, _ in hits if start <= a and b <= stop]
-    return ("… " if start else "") + _bold(flat, start, stop, shown) + (" …" if stop < len(flat) else "")
+Match = tuple[int, int, float]
+"""Start, end and weight of words of the query in a text."""
 
 
-def _hits(text: str, wanted: Wanted) -> list[tuple[int, int, float]]:
-    """Return where the words of a query stand, and what each is worth; touching pairs of dense scripts are joined."""
-    weights = wanted.weights
-    found: list[tuple[int, int, float]] = []
+def make_snippet(text: str, query: ParsedQuery, max_chars: int) -> str:
+    """Return about `max_chars` characters of a passage around the words of a query, these in bold."""
+    line = " ".join(text.replace("**", "").replace("`", "").split())
+    matches = _find_matching_words(line, query)
+    start, stop = _best_window(line, matches, max_chars)
+    spans = [(a, b) for a, b, _ in matches if start <= a and b <= stop]
+    return ("… " if start else "") + _bold(line, start, stop, spans) + (" …" if stop < len(line) else "")
+
+
+def _find_matching_words(text: str, query: ParsedQuery) -> list[Match]:
+    """Return the words of a query in a text; touching pairs of unspaced scripts are joined."""
+    weights = query.weights
+    matches: list[Match] = []
     for start, stop in word_spans(text):
         word = text[start:stop]
         if is_unspaced_script(word):
-            found += _dense_hits(word, start, weights)
+            matches += _find_unspaced_matches(word, start, weights)
             continue
-        weight = weights.get(wanted.language.stem(normalize(word)))
+        weight = weights.get(query.language.stem(normalize(word)))
         if weight is not None:
-            found.append((start, stop, weight))
-    return found
+            matches.append((start, stop, weight))
+    return matches
 
 
-def _dense_hits(run: str, offset: int, weights: dict[str, float]) -> list[tuple[int, int, float]]:
-    found: list[tuple[int, int, float]] = []
+def _find_unspaced_matches(run: str, offset: int, weights: dict[str, float]) -> list[Match]:
+    matches: list[Match] = []
     for at in range(max(1, len(run) - 1)):
         weight = weights.get(normalize(run[at : at + 2]))
         if weight is None:
             continue
         start, stop = offset + at, offset + min(len(run), at + 2)
-        if found and found[-1][1] >= start:
-            start, _, before = found.pop()
-            weight += before
-        found.append((start, stop, weight))
-    return found
+        if matches and matches[-1][1] >= start:
+            start, _, previous_weight = matches.pop()
+            weight += previous_weight
+        matches.append((start, stop, weight))
+    return matches
 
 
-def _window(text: str, hits: list[tuple[int, int, float]], length: int) -> tuple[int, int]:
-    """Return the borders of the part that is worth most, moved to those of sentences or words."""
-    if len(text) <= length:
+def _best_window(text: str, matches: list[Match], max_chars: int) -> tuple[int, int]:
+    """Return start and end of the part with the heaviest matches, moved to the borders of sentences or words."""
+    if len(text) <= max_chars:
         return 0, len(text)
-    best, start = -1.0, 0
-    for number, (first, _, _) in enumerate(hits):
-        inside = {text[a:b].lower(): w for a, b, w in hits[number:] if b - first <= length - _LOOK_BACK}
-        if sum(inside.values()) > best:
-            best, start = sum(inside.values()), first
-    start = _begin(text, max(0, min(start, len(text) - length + _LOOK_BACK)))
-    return start, _end(text, start, length)
+    best_weight, start = -1.0, 0
+    for number, (first, _, _) in enumerate(matches):
+        last = first + max_chars - _MAX_CONTEXT_CHARS
+        weight = sum({text[a:b].lower(): weight for a, b, weight in matches[number:] if b <= last}.values())
+        if weight > best_weight:
+            best_weight, start = weight, first
+    start = _snippet_start(text, max(0, min(start, len(text) - max_chars + _MAX_CONTEXT_CHARS)))
+    return start, _snippet_end(text, start, max_chars)
 
 
-def _begin(text: str, at: int) -> int:
-    """Return where a sentence begins shortly before a place, or else a word."""
-    earliest = max(0, at - _LOOK_BACK)
+def _snippet_start(text: str, position: int) -> int:
+    """Return where a sentence starts shortly before a position, or else a word."""
+    earliest = max(0, position - _MAX_CONTEXT_CHARS)
     if not earliest:
         return 0
-    sentence = max(sentence_ends(text, earliest, at), default=0)
+    sentence = max(sentence_ends(text, earliest, position), default=0)
     if sentence:
         return sentence
-    blank = text.find(" ", max(0, at - _LOOK_BACK // 2), at)
-    return blank + 1 if blank >= 0 else at
+    blank = text.find(" ", max(0, position - _MAX_CONTEXT_CHARS // 2), position)
+    return blank + 1 if blank >= 0 else position
 
 
-def _end(text: str, start: int, length: int) -> int:
-    if start + length >= len(text):
+def _snippet_end(text: str, start: int, max_chars: int) -> int:
+    if start + max_chars >= len(text):
         return len(text)
-    blank = text.rfind(" ", start + length // 2, start + length)
-    return blank if blank > 0 else start + length
+    blank = text.rfind(" ", start + max_chars // 2, start + max_chars)
+    return blank if blank > 0 else start + max_chars
 
 
-def _bold(text: str, start: int, stop: int, shown: list[tuple[int, int]]) -> str:
-    pieces, at = [], start
-    for a, b in shown:
-        pieces += [text[at:a], "**", text[a:b], "**"]
+def _bold(text: str, start: int, stop: int, spans: list[tuple[int, int]]) -> str:
+    parts, at = [], start
+    for a, b in spans:
+        parts += [text[at:a], "**", text[a:b], "**"]
         at = b
-    return "".join([*pieces, text[at:stop]]).strip()
+    return "".join([*parts, text[at:stop]]).strip()

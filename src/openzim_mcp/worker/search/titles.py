@@ -1,4 +1,4 @@
-"""Finding by title: exact, through a redirect, by its beginning, or nearly; and suggestions while typing."""
+"""Find entries by title: exact, through a redirect, by prefix, or with typos; and suggestions while typing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openzim_mcp import errors
 from openzim_mcp.calls.search import MATCH_ORDER, Suggestion, Suggestions, TitleHit, TitleHits
 from openzim_mcp.text import edit_distance, normalize, title_key, tokenize
 from openzim_mcp.worker.reading import article
-from openzim_mcp.worker.search import query
+from openzim_mcp.worker.search.query import parse_query, query_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,234 +19,235 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.search import FindTitles, SuggestTitles, TitleMatchKind
     from openzim_mcp.worker.zim import Archive, TitleMatch
 
-LONGEST = 12
-"""More words than this make no title."""
-_LISTED = 100
-"""How many titles a list has at most: nobody looks further."""
-_SUGGESTED = 50
-_WEIGHED = 12
-"""How many suggestions are ordered by how much is said of them: each costs a search."""
-_NOISE = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
-_READ_THROUGH = 100_000
-"""How many titles are read where no index has them: about a second."""
-_NEAR = 60
-_ALIKE = 20
-_RUN = 6
-_PAIR = 2
-_SHORTEST = 3
-_ONE_EDIT = 5
-"""Up to this length a title may be one letter off, beyond two."""
-_LOOKUPS = 60
-_AROUND = "?!.,;:\"'“”«»¿¡()"
-_MEANINGS = 40
+MAX_TITLE_WORDS = 12
+"""A longer query is not taken for a title."""
+_MAX_TITLE_HITS = 100
+_MAX_SUGGESTIONS = 50
+_MAX_COUNTED_MENTIONS = 12
+"""How many suggestions are ordered by the articles that mention them: each costs a search."""
+_MAX_SCANNED_TITLES = 100_000
+"""How many titles are read one by one in an archive without a title index: about a second."""
+_MAX_FUZZY_CANDIDATES = 60
+_MAX_KEY_CANDIDATES = 20
+_MAX_MEANING_LINKS = 160
+_ONE_EDIT_MAX_CHARS = 5
+"""Up to this length a title may be one edit away, beyond it two."""
+_MAX_RUN_WORDS = 6
+_MAX_RUN_LOOKUPS = 60
+_SHORT_RUN_WORDS = 2
+_MIN_SHORT_RUN_CHARS = 3
+"""A run of one or two words must have so many characters, and not start with a stop word."""
+_PUNCTUATION = "?!.,;:\"'“”«»¿¡()"
+_LISTING_PATH = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
 
 
-def bare(title: str) -> str:
-    """Return a title without what stands in brackets at its end."""
+def without_qualifier(title: str) -> str:
+    """Return a title without the brackets at its end: `Mercury (planet)` is `Mercury`."""
     return title.rpartition(" (")[0] or title if title.endswith(")") else title
 
 
-def exact(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, TitleMatchKind]:
-    """Return the articles that a text names, by look-ups alone."""
-    found: dict[str, TitleMatchKind] = {}
-    for named in _looked_up(archive, text, stop_words):
-        found.setdefault(named.target, _as_named(named))
-    return found
+def is_listing_page(path: str) -> bool:
+    """Return whether a page only lists others: the page of a tag or a user, or a page of a listing."""
+    return bool(_LISTING_PATH.search(path))
 
 
-def _as_named(named: TitleMatch) -> TitleMatchKind:
-    return "redirect" if named.is_redirect else "exact"
+def exact_titles(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, TitleMatchKind]:
+    """Return the articles whose title or path is the text, in the usual cases. Asks no index."""
+    kinds: dict[str, TitleMatchKind] = {}
+    for match in _look_up_variants(archive, text, stop_words):
+        kinds.setdefault(match.target, _exact_kind(match))
+    return kinds
 
 
-def _looked_up(archive: Archive, text: str, stop_words: frozenset[str]) -> Iterator[TitleMatch]:
-    for spelled in cases(text.split(), stop_words):
-        yield from filter(None, [archive.look_up(title=spelled)])
-        for path in dict.fromkeys((spelled, spelled.replace(" ", "_"))):
+def _exact_kind(match: TitleMatch) -> TitleMatchKind:
+    return "redirect" if match.is_redirect else "exact"
+
+
+def _look_up_variants(archive: Archive, text: str, stop_words: frozenset[str]) -> Iterator[TitleMatch]:
+    for variant in case_variants(text.split(), stop_words):
+        yield from filter(None, [archive.look_up(title=variant)])
+        for path in dict.fromkeys((variant, variant.replace(" ", "_"))):
             yield from filter(None, [archive.look_up(path=path)])
 
 
-def alike(archive: Archive, text: str) -> dict[str, TitleMatchKind]:
+def same_title_key(archive: Archive, text: str) -> dict[str, TitleMatchKind]:
     """Return the articles whose titles differ from a text in case, accents and punctuation only. Asks an index."""
-    wanted = title_key(text)
-    found: dict[str, TitleMatchKind] = {}
-    for named in _suggested(archive, text, _ALIKE):
-        if title_key(named.title) == wanted:
-            found.setdefault(named.target, _as_named(named))
-    return found
+    key = title_key(text)
+    kinds: dict[str, TitleMatchKind] = {}
+    for match in _suggest_matches(archive, text, _MAX_KEY_CANDIDATES):
+        if title_key(match.title) == key:
+            kinds.setdefault(match.target, _exact_kind(match))
+    return kinds
 
 
-def beginning(archive: Archive, text: str) -> list[str]:
-    """Return the articles whose titles begin like a text."""
-    return list(dict.fromkeys(named.target for named in _suggested(archive, text, _LISTED)))
+def titles_by_prefix(archive: Archive, text: str) -> list[str]:
+    """Return the paths of articles whose titles start with a text."""
+    return list(dict.fromkeys(match.target for match in _suggest_matches(archive, text, _MAX_TITLE_HITS)))
 
 
-def cases(run: list[str], stop_words: frozenset[str]) -> list[str]:
-    """Return a run of words as titles may write it."""
-    as_is = " ".join(run)
-    capital = [word[:1].upper() + word[1:] for word in run]
-    mixed = [word if number and word.lower() in stop_words else capital[number] for number, word in enumerate(run)]
-    first = as_is[:1].upper() + as_is[1:]
-    return list(dict.fromkeys((as_is, first, " ".join(mixed), " ".join(capital), as_is.upper())))
+def case_variants(words: list[str], stop_words: frozenset[str]) -> list[str]:
+    """Return words joined in the cases in which titles are written."""
+    plain = " ".join(words)
+    capital = [word[:1].upper() + word[1:] for word in words]
+    mixed = [word if number and word.lower() in stop_words else capital[number] for number, word in enumerate(words)]
+    first_capital = plain[:1].upper() + plain[1:]
+    return list(dict.fromkeys((plain, first_capital, " ".join(mixed), " ".join(capital), plain.upper())))
 
 
-def runs(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, list[str]]:
-    """Return the articles whose titles are runs of words of a text, with these words; the longest win."""
-    words = [word.strip(_AROUND) for word in text.split()]
-    found: dict[str, list[str]] = {}
+def titles_in_text(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, list[str]]:
+    """Return the articles whose titles occur in a text, with the words of the text; the longest titles win."""
+    words = [word.strip(_PUNCTUATION) for word in text.split()]
+    runs: dict[str, list[str]] = {}
     covered: set[int] = set()
-    for looked_up, (start, size) in enumerate(_spans(words, stop_words)):
-        if looked_up >= _LOOKUPS:
-            break
-        places = range(start, start + size)
-        if covered.issuperset(places):
+    for start, size in itertools.islice(_title_spans(words, stop_words), _MAX_RUN_LOOKUPS):
+        positions = range(start, start + size)
+        if covered.issuperset(positions):
             continue
-        for spelled in cases(words[start : start + size], stop_words):
-            named = archive.look_up(title=spelled)
-            if named:
-                found.setdefault(named.target, words[start : start + size])
-                covered.update(places)
+        for variant in case_variants(words[start : start + size], stop_words):
+            match = archive.look_up(title=variant)
+            if match:
+                runs.setdefault(match.target, words[start : start + size])
+                covered.update(positions)
                 break
-    return found
+    return runs
 
 
-def _spans(words: list[str], stop_words: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Yield where titles may stand in a text, the longest first."""
-    for size in range(min(_RUN, len(words)), 0, -1):
+def _title_spans(words: list[str], stop_words: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Yield start and size of the runs of words that may be titles, the longest first."""
+    for size in range(min(_MAX_RUN_WORDS, len(words)), 0, -1):
         for start in range(len(words) - size + 1):
             run = words[start : start + size]
             first, last = run[0].lower(), run[-1].lower()
-            is_title = size > _PAIR or (first not in stop_words and len("".join(run)) >= _SHORTEST)
-            if all(run) and is_title and last not in stop_words:
+            is_distinctive = first not in stop_words and len("".join(run)) >= _MIN_SHORT_RUN_CHARS
+            if all(run) and (size > _SHORT_RUN_WORDS or is_distinctive) and last not in stop_words:
                 yield start, size
 
 
 def find_titles(archive: Archive, call: FindTitles) -> TitleHits:
-    """Return entries by title: the very one, the meanings of an ambiguous one, prefixes, and near misses."""
-    hits = _ordered(archive, call.query)
+    """Return entries by title: exact matches, meanings of an ambiguous title, prefixes; without any, with typos."""
+    hits = _rank_matches(archive, call.query)
     return TitleHits(hits[call.offset : call.offset + call.limit], len(hits))
+
+
+def _rank_matches(archive: Archive, text: str) -> list[TitleHit]:
+    """Return all entries that a title may mean, each once, by its best match."""
+    key = title_key(text)
+    best: dict[str, TitleHit] = {}
+    for match, kind in _find_matches(archive, text, key):
+        previous = best.get(match.target)
+        if previous is None or MATCH_ORDER[kind] < MATCH_ORDER[previous.match]:
+            via = match.title if match.is_redirect else None
+            best[match.target] = TitleHit(match.target, match.target_title, kind, via)
+
+    def sort_key(hit: TitleHit) -> tuple[int, bool, bool]:
+        return MATCH_ORDER[hit.match], title_key(without_qualifier(hit.title)) != key, is_listing_page(hit.path)
+
+    return sorted(best.values(), key=sort_key)[:_MAX_TITLE_HITS]
+
+
+def _find_matches(archive: Archive, text: str, key: str) -> Iterator[tuple[TitleMatch, TitleMatchKind]]:
+    """Yield the entries that a title may mean; those with typos only if there is no other."""
+    exact = list(_look_up_variants(archive, text, query_language(archive, text).stop_words))
+    for match in exact:
+        yield match, _exact_kind(match)
+    suggested = [(match, _match_kind(match, key)) for match in _suggest_matches(archive, text, _MAX_TITLE_HITS)]
+    yield from suggested
+    exact += [match for match, kind in suggested if kind in {"exact", "redirect"}]
+    for target in dict.fromkeys(match.target for match in exact):
+        for meaning in _disambiguate(archive, target, key):
+            yield meaning, "prefix"
+    if not exact and all(kind == "fuzzy" for _, kind in suggested):
+        for match in _fuzzy_matches(archive, key):
+            yield match, "fuzzy"
+
+
+def _match_kind(match: TitleMatch, key: str) -> TitleMatchKind:
+    matched_key = title_key(match.title)
+    if matched_key == key:
+        return _exact_kind(match)
+    return "prefix" if matched_key.startswith(key) else "fuzzy"
+
+
+def _disambiguate(archive: Archive, path: str, key: str) -> Iterator[TitleMatch]:
+    """Yield the meanings that a disambiguation page links to."""
+    with contextlib.suppress(errors.OpenZimMcpError):
+        _, document = article.load_page(archive, path)
+        if document.is_disambiguation:
+            for link in document.links[:_MAX_MEANING_LINKS]:
+                match = archive.look_up(path=link.target) if link.kind == "internal" else None
+                if match and key in title_key(match.target_title):
+                    yield match
+
+
+def _fuzzy_matches(archive: Archive, key: str) -> list[TitleMatch]:
+    """Return entries whose titles are one or two edits away, the closest first."""
+    max_edits = 1 if len(key) <= _ONE_EDIT_MAX_CHARS else 2
+    matches: dict[str, tuple[int, TitleMatch]] = {}
+    words = key.split()
+    swapped = key[1:2] + key[:1] + key[2:3]
+    prefixes = [" ".join(words[:-1]), " ".join(words[1:]), key[: len(key) // 2], key[:3], key[:2], swapped]
+    for prefix in dict.fromkeys(prefix.strip() for prefix in prefixes if len(prefix.strip()) > 1):
+        for match in _suggest_matches(archive, prefix, _MAX_FUZZY_CANDIDATES):
+            edits = edit_distance(key, title_key(match.title), max_edits)
+            if edits <= max_edits:
+                matches.setdefault(match.target, (edits, match))
+        if matches:
+            break
+    if not matches and archive.has_fulltext_index:
+        corrected = parse_query(archive, key).text
+        if corrected != key:
+            suggested = _suggest_matches(archive, corrected, _MAX_FUZZY_CANDIDATES)
+            matches = {match.target: (1, match) for match in suggested}
+    return [match for _, match in sorted(matches.values(), key=lambda row: row[0])]
+
+
+def _suggest_matches(archive: Archive, text: str, limit: int) -> Iterator[TitleMatch]:
+    """Yield the entries that the title index suggests for a text; without a title index, titles are scanned."""
+    if not archive.has_title_index:
+        yield from itertools.islice(_scan_titles(archive, title_key(text).split()), limit)
+        return
+    for path in archive.suggest_paths(text, limit):
+        match = archive.look_up(path=path)
+        if match:
+            yield match
+
+
+def _scan_titles(archive: Archive, words: list[str]) -> Iterator[TitleMatch]:
+    """Yield the entries whose titles contain all the words, or longer words that start with them."""
+    for number in archive.content[:_MAX_SCANNED_TITLES]:
+        title = f" {title_key(archive.title_by_id(number))}"
+        if all(f" {word}" in title for word in words):
+            match = archive.look_up(path=archive.path_by_id(number))
+            if match:
+                yield match
 
 
 def suggest_titles(archive: Archive, call: SuggestTitles) -> Suggestions:
     """Return entries whose titles continue what was typed, the most mentioned first."""
-    suggestions = _popular_first(archive, call.query)
+    suggestions = _rank_suggestions(archive, call.query)
     return Suggestions(suggestions[call.offset : call.offset + call.limit], len(suggestions))
 
 
-def _ordered(archive: Archive, text: str) -> list[TitleHit]:
-    """Return all that a title may mean, each entry once, by its best match."""
-    wanted = title_key(text)
-    best: dict[str, TitleHit] = {}
-    for named, match in _matches(archive, text, wanted):
-        known = best.get(named.target)
-        if known is None or MATCH_ORDER[match] < MATCH_ORDER[known.match]:
-            via = named.title if named.is_redirect else None
-            best[named.target] = TitleHit(named.target, named.target_title, match, via)
+def _rank_suggestions(archive: Archive, text: str) -> list[Suggestion]:
+    """Return each suggested entry once: the exact title, then prefixes, the most mentioned first."""
+    key = title_key(text)
+    matches: dict[str, list[TitleMatch]] = {}
+    for match in _suggest_matches(archive, text, _MAX_SUGGESTIONS):
+        matches.setdefault(match.target, []).append(match)
+    counted = set(itertools.islice(matches, _MAX_COUNTED_MENTIONS if len(key) > 1 else 0))
 
-    def key(title: TitleHit) -> tuple[int, bool, bool]:
-        return MATCH_ORDER[title.match], title_key(bare(title.title)) != wanted, is_noise(title.path)
+    def sort_key(target: str) -> tuple[bool, bool, bool, int, int]:
+        keys = [title_key(match.title) for match in matches[target]]
+        is_prefix = any(matched_key.startswith(key) for matched_key in keys)
+        is_counted = is_prefix and target in counted
+        mentions = _count_mentions(archive, matches[target][0].target_title) if is_counted else 0
+        return key not in keys, is_listing_page(target), not is_prefix, -len(keys), -mentions
 
-    return sorted(best.values(), key=key)[:_LISTED]
-
-
-def _matches(archive: Archive, text: str, wanted: str) -> Iterator[tuple[TitleMatch, TitleMatchKind]]:
-    """Yield entries that a title may mean; near misses only if nothing else is there."""
-    named_exactly = list(_looked_up(archive, text, query.language_for(archive, text).stop_words))
-    for named in named_exactly:
-        yield named, _as_named(named)
-    suggested = [(named, _match(named, wanted)) for named in _suggested(archive, text, _LISTED)]
-    yield from suggested
-    named_exactly += [named for named, match in suggested if match in {"exact", "redirect"}]
-    for target in dict.fromkeys(named.target for named in named_exactly):
-        for named in _meanings(archive, target, wanted):
-            yield named, "prefix"
-    if not named_exactly and all(match == "fuzzy" for _, match in suggested):
-        for named in _near(archive, wanted):
-            yield named, "fuzzy"
+    return [Suggestion(target, matches[target][0].target_title) for target in sorted(matches, key=sort_key)]
 
 
-def _match(named: TitleMatch, wanted: str) -> TitleMatchKind:
-    title = title_key(named.title)
-    if title == wanted:
-        return _as_named(named)
-    return "prefix" if title.startswith(wanted) else "fuzzy"
-
-
-def _meanings(archive: Archive, path: str, wanted: str) -> Iterator[TitleMatch]:
-    """Yield what a page that only lists meanings leads to."""
-    with contextlib.suppress(errors.OpenZimMcpError):
-        _, document = article.load_page(archive, path)
-        if document.is_disambiguation:
-            for link in document.links[: 4 * _MEANINGS]:
-                named = archive.look_up(path=link.target) if link.kind == "internal" else None
-                if named and wanted in title_key(named.target_title):
-                    yield named
-
-
-def _near(archive: Archive, wanted: str) -> list[TitleMatch]:
-    """Return entries whose titles are a few letters off, the nearest first."""
-    allowed = 1 if len(wanted) <= _ONE_EDIT else 2
-    near: dict[str, tuple[int, TitleMatch]] = {}
-    words = wanted.split()
-    swapped = wanted[1:2] + wanted[:1] + wanted[2:3]
-    starts = [" ".join(words[:-1]), " ".join(words[1:]), wanted[: len(wanted) // 2], wanted[:3], wanted[:2], swapped]
-    for start in dict.fromkeys(start.strip() for start in starts if len(start.strip()) > 1):
-        for named in _suggested(archive, start, _NEAR):
-            edits = edit_distance(wanted, title_key(named.title), allowed)
-            if edits <= allowed:
-                near.setdefault(named.target, (edits, named))
-        if near:
-            break
-    if not near and archive.has_fulltext_index:
-        corrected = query.read(archive, wanted).text
-        if corrected != wanted:
-            near = {named.target: (1, named) for named in _suggested(archive, corrected, _NEAR)}
-    return [named for _, named in sorted(near.values(), key=lambda row: row[0])]
-
-
-def _suggested(archive: Archive, text: str, limit: int) -> Iterator[TitleMatch]:
-    """Yield what the title index has for a text; where there is none, titles are read one by one."""
-    if not archive.has_title_index:
-        yield from itertools.islice(_read_through(archive, title_key(text).split()), limit)
-        return
-    for path in archive.suggest_paths(text, limit):
-        named = archive.look_up(path=path)
-        if named:
-            yield named
-
-
-def _read_through(archive: Archive, words: list[str]) -> Iterator[TitleMatch]:
-    """Yield the entries whose titles have all the words, or words that begin so."""
-    for number in archive.content[:_READ_THROUGH]:
-        title = f" {title_key(archive.title_by_id(number))}"
-        if all(f" {word}" in title for word in words):
-            named = archive.look_up(path=archive.path_by_id(number))
-            if named:
-                yield named
-
-
-def _popular_first(archive: Archive, text: str) -> list[Suggestion]:
-    """Return each suggested entry once: the very title, then beginnings, the most mentioned first."""
-    wanted = title_key(text)
-    leading: dict[str, list[TitleMatch]] = {}
-    for named in _suggested(archive, text, _SUGGESTED):
-        leading.setdefault(named.target, []).append(named)
-    weighed = set(itertools.islice(leading, _WEIGHED if len(wanted) > 1 else 0))
-
-    def key(target: str) -> tuple[bool, bool, bool, int, int]:
-        names = [title_key(named.title) for named in leading[target]]
-        begins = any(name.startswith(wanted) for name in names)
-        mentions = _mentions(archive, leading[target][0].target_title) if begins and target in weighed else 0
-        return wanted not in names, is_noise(target), not begins, -len(names), -mentions
-
-    return [Suggestion(target, leading[target][0].target_title) for target in sorted(leading, key=key)]
-
-
-def _mentions(archive: Archive, title: str) -> int:
-    """Return about how many articles speak of one of that title."""
-    stop_words = query.language_for(archive, title).stop_words
-    return archive.frequency(" ".join(word for word in tokenize(normalize(bare(title))) if word not in stop_words))
-
-
-def is_noise(path: str) -> bool:
-    """Return whether a page only serves to browse others: of a tag, a user, a page of a listing."""
-    return bool(_NOISE.search(path))
+def _count_mentions(archive: Archive, title: str) -> int:
+    """Return about how many articles contain the words of a title."""
+    stop_words = query_language(archive, title).stop_words
+    words = [word for word in tokenize(normalize(without_qualifier(title))) if word not in stop_words]
+    return archive.frequency(" ".join(words))
