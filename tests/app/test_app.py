@@ -30,7 +30,7 @@ CALLS = [
         reading.read_section,
         {"entry_path": "Ravenport", "section_id": "History"},
     ),
-    ("zim_metadata", ArchiveRequest, archives.read_metadata, {}),
+    ("zim_metadata", ArchiveRequest, archives.describe_archive, {}),
     ("zim_health", health.HealthRequest, health.report_health, {"zim_file_path": "isles_en_all"}),
 ]
 

@@ -1,4 +1,4 @@
-"""The application: what tools, resources, commands and pages all work with."""
+"""The application that tools, resources and commands share."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from openzim_mcp.zimfile import ArchiveFile
 
 _SCAN_SHARE = 0.6
+"""The share of the deadline that a scan without an index may take; ranking its results needs the remainder."""
 _DESCRIBE_SECONDS = 2.0
 
 
@@ -46,7 +47,7 @@ class Continuations:
         return self._requests.get(id(connection))
 
     def put(self, connection: object, request: Request | None) -> None:
-        """Keep the request that continues an answer, for as long as the connection lasts."""
+        """Keep the request that continues the last answer until the connection ends."""
         if connection is None:
             return
         if id(connection) not in self._requests:
@@ -87,19 +88,19 @@ class App:
 
     @property
     def scan_seconds(self) -> float:
-        """How long reading an archive without an index may take, so that there is time to rank what was found."""
+        """How long searching an archive without an index may take."""
         return self.settings.worker.deadline_seconds * _SCAN_SHARE
 
     async def find_archive(self, name: str | None) -> ArchiveFile:
-        """Return the archive that a call names. Disks may be slow: this never waits for one on the event loop."""
+        """Return the archive that a caller means. Runs in a thread, as disks may be slow."""
         return await to_thread.run_sync(self.scanner.find_archive, name)
 
     async def scan(self) -> ScanResult:
-        """Return all archives that are there now."""
+        """Scan the directories."""
         return await to_thread.run_sync(self.scanner.scan, abandon_on_cancel=True)
 
     async def usable_archives(self) -> list[ArchiveFile]:
-        """Return the archives that are there now, without those that cannot be opened."""
+        """Scan the directories and return the archives that can be opened."""
         return [archive for archive in (await self.scan()).archives if not archive.problem]
 
     async def charge(self, caller: Caller, operation: Operation, times: int = 1) -> None:
@@ -107,7 +108,7 @@ class App:
         await self.limiter.charge(caller.client, operation, times)
 
     async def describe(self, archive: ArchiveFile) -> Description:
-        """Return what an archive says of itself; the worker is asked once for each state of the file."""
+        """Describe an archive; a worker is called once for each state of its file."""
         facts = self.facts.of(archive.identity)
         if facts.description is None:
             facts.description = await self.workers.call(archive, Describe())
@@ -117,10 +118,10 @@ class App:
         self,
         archives: Sequence[ArchiveFile],
         *,
-        timeout: float = _DESCRIBE_SECONDS,  # noqa: ASYNC109  what is known until then is returned
+        timeout: float = _DESCRIBE_SECONDS,  # noqa: ASYNC109  what is there by then is returned
         progress: ProgressCallback | None = None,
     ) -> Outcomes[Description]:
-        """Describe many archives, each state of a file once; one that does not reply in time has an error."""
+        """Describe many archives, each state of a file once; an archive that takes too long has an error."""
         facts = {archive.name: self.facts.of(archive.identity) for archive in archives}
         untried = [a for a in archives if not facts[a.name].description and not facts[a.name].unreadable]
         outcomes = await self.workers.call_each(untried, Describe(), timeout=timeout, progress=progress)
@@ -129,7 +130,6 @@ class App:
         for name, error in outcomes.errors.items():
             if isinstance(error, errors.ArchiveUnusable | errors.OutOfMemory):
                 facts[name].unreadable = error
-        return Outcomes(
-            {name: known.description for name, known in facts.items() if known.description},
-            outcomes.errors | {name: known.unreadable for name, known in facts.items() if known.unreadable},
-        )
+        descriptions = {name: row.description for name, row in facts.items() if row.description}
+        unreadable = {name: row.unreadable for name, row in facts.items() if row.unreadable}
+        return Outcomes(descriptions, outcomes.errors | unreadable)

@@ -1,4 +1,4 @@
-"""Archives as a whole: which there are, what each is, what it lists."""
+"""Archives as a whole: the list of them, their metadata, and the entries of their namespaces."""
 
 from __future__ import annotations
 
@@ -90,20 +90,20 @@ class EntryWalk(Struct, frozen=True):
 
 
 class ArchiveMetadata(Metadata, frozen=True, kw_only=True):
-    """Everything known of an archive without reading its articles, and whether it was verified."""
+    """The metadata of an archive, and whether its checksum was verified."""
 
     verification: Literal["unverified", "valid", "damaged"]
 
 
 class ListedArchive(Struct, frozen=True):
-    """An archive in a list: whether it can be read and, if so, everything known of it."""
+    """An archive in a list: whether it can be read and, if so, its metadata."""
 
     state: ArchiveState
     metadata: ArchiveMetadata | None
 
 
 class ArchiveList(Struct, frozen=True):
-    """All archives, and what in the directories is not served, with the reasons."""
+    """All archives, and the files that are not served, with the reasons."""
 
     archives: list[ListedArchive]
     rejected: list[str]
@@ -111,7 +111,7 @@ class ArchiveList(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Overview:
-    """What an archive is; `problems` says of each part that cannot be read why."""
+    """What an archive is; `problems` has the reason for each part that cannot be read."""
 
     archive: ArchiveFile
     metadata: Metadata | None
@@ -126,10 +126,11 @@ async def browse(app: App, request: BrowseRequest, _caller: Caller = LOCAL) -> E
     archive = await app.find_archive(request.zim_file_path)
     if request.cursor or request.mode == "walk":
         return await _walk(app, archive, request)
-    return await list_entries(app, archive, request.namespace or "", request.offset, request.limit or _ENTRIES_PER_PAGE)
+    limit = request.limit or _ENTRIES_PER_PAGE
+    return await list_entry_page(app, archive, request.namespace or "", request.offset, limit)
 
 
-async def list_entries(app: App, archive: ArchiveFile, namespace: str, offset: int, limit: int) -> EntryPage:
+async def list_entry_page(app: App, archive: ArchiveFile, namespace: str, offset: int, limit: int) -> EntryPage:
     """List some entries of a namespace or folder."""
     rows = await app.workers.call(archive, ListEntries(namespace, offset, limit))
     done = offset + limit >= rows.total
@@ -149,31 +150,32 @@ async def _walk(app: App, archive: ArchiveFile, request: BrowseRequest) -> Entry
     return EntryWalk(archive.file_name, rows.namespace, rows.entries, rows.total, cursor, cursor is None)
 
 
-async def read_metadata(app: App, request: ArchiveRequest, _caller: Caller = LOCAL) -> ArchiveMetadata:
+async def describe_archive(app: App, request: ArchiveRequest, _caller: Caller = LOCAL) -> ArchiveMetadata:
     """Describe one archive."""
     archive = await app.find_archive(request.zim_file_path)
-    return await describe_archive(app, archive)
+    return await read_archive_metadata(app, archive)
 
 
-async def describe_archive(app: App, archive: ArchiveFile) -> ArchiveMetadata:
-    """Return everything known of an archive."""
+async def read_archive_metadata(app: App, archive: ArchiveFile) -> ArchiveMetadata:
+    """Return the metadata of an archive."""
     return await _with_verification(app, archive, await app.workers.call(archive, ReadMetadata()))
 
 
 async def list_archives(app: App) -> ArchiveList:
-    """Return all archives, each with everything known of it."""
+    """List all archives with their metadata."""
     scan = await app.scan()
     states = await check_archives(app, scan.archives)
     readable = [a for a, state in zip(scan.archives, states, strict=True) if state.status != "unusable"]
     metadata = await app.workers.call_each(readable, ReadMetadata())
-    listed = []
+    rows = []
     for archive, state in zip(scan.archives, states, strict=True):
-        found = metadata.results.get(archive.name)
+        archive_metadata = metadata.results.get(archive.name)
         error = metadata.errors.get(archive.name)
         if error:
             state = msgspec.structs.replace(state, status="unusable", reason=error.message)  # noqa: PLW2901
-        listed.append(ListedArchive(state, await _with_verification(app, archive, found) if found else None))
-    return ArchiveList(listed, [f"{row.name}: {row.reason}" for row in scan.rejected])
+        verified = await _with_verification(app, archive, archive_metadata) if archive_metadata else None
+        rows.append(ListedArchive(state, verified))
+    return ArchiveList(rows, [f"{row.name}: {row.reason}" for row in scan.rejected])
 
 
 async def _with_verification(app: App, archive: ArchiveFile, metadata: Metadata) -> ArchiveMetadata:
@@ -183,14 +185,14 @@ async def _with_verification(app: App, archive: ArchiveFile, metadata: Metadata)
 
 
 def verification_state(result: ChecksumResult | None) -> Literal["unverified", "valid", "damaged"]:
-    """Return in a word whether a file has its checksum."""
+    """Return in a word whether a file matches its checksum."""
     if result is None or result.valid is None:
         return "unverified"
     return "valid" if result.valid else "damaged"
 
 
 async def read_overview(app: App, archive: ArchiveFile) -> Overview:
-    """Return what an archive is; a part that cannot be read leaves the others alone."""
+    """Return what an archive is; a part that cannot be read does not affect the others."""
     problems: dict[str, str] = {}
 
     async def unless_damaged(part: str, reading: Awaitable[Result]) -> Result | None:
@@ -208,7 +210,7 @@ async def read_overview(app: App, archive: ArchiveFile) -> Overview:
 
 
 async def introduce_archives(app: App) -> str:
-    """Say which archives there are, by their titles, if they are few; for the description of a tool."""
+    """Name the archives by their titles if they are few, else count them; for the description of a tool."""
     archives = await app.usable_archives()
     if not archives:
         return " There are no archives yet."
@@ -216,13 +218,13 @@ async def introduce_archives(app: App) -> str:
     if len(archives) > _MAX_LISTED_ARCHIVES:
         return count
     titles = await archive_titles(app, archives)
-    shared = {title for title, count in Counter(titles.values()).items() if count > 1}
-    names = [title if (title := titles.get(a.name)) and title not in shared else a.name for a in archives]
+    ambiguous = {title for title, number in Counter(titles.values()).items() if number > 1}
+    names = [title if (title := titles.get(a.name)) and title not in ambiguous else a.name for a in archives]
     text = f" Archives: {'; '.join(names)}."
     return text if tokens.estimate(text) <= _MAX_LIST_TOKENS else count
 
 
 async def archive_titles(app: App, archives: Sequence[ArchiveFile]) -> dict[str, str]:
-    """Return the short titles of archives by their names, as far as they are known in time."""
+    """Return the shortened titles of archives, by name; without those that could not be read in time."""
     descriptions = (await app.describe_each(archives)).results
     return {name: safe_line(description.title, _MAX_TITLE_CHARS) for name, description in descriptions.items()}

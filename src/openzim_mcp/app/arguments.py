@@ -1,4 +1,4 @@
-"""The base of the request models: checked by type, wrong ones explained."""
+"""The base of the request models, and errors that explain a wrong argument."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ class Request(BaseModel):
         if not isinstance(arguments, dict):
             return arguments
         optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
-        return {k: v for k, v in arguments.items() if v is not None and not (v == "" and k in optional)}
+        return {
+            name: value
+            for name, value in arguments.items()
+            if value is not None and not (value == "" and name in optional)
+        }
 
     def cost(self) -> tuple[Operation, int]:
         """Return the operation that the rate limit charges for, and how often."""
@@ -96,16 +100,16 @@ def parse_request(model: type[AnyRequest], arguments: dict[str, Any] | None) -> 
     try:
         return model.model_validate(arguments or {})
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False)
+        problems = error.errors(include_url=False, include_context=False)
         names = list(model.model_fields)
         raise OpenZimMcpValidationError(
-            "; ".join(_explain(e, names, arguments or {}) for e in wrong),
+            "; ".join(_explain_error(problem, names, arguments or {}) for problem in problems),
             hint=f"Accepted arguments: {', '.join(names)}." if names else "This tool takes no arguments.",
-            arguments=[safe_line(str(e["loc"][0]), 100) for e in wrong if e["loc"]],
+            arguments=[safe_line(str(problem["loc"][0]), 100) for problem in problems if problem["loc"]],
         ) from None
 
 
-def _explain(error: ErrorDetails, names: list[str], arguments: dict[str, Any]) -> str:
+def _explain_error(error: ErrorDetails, names: list[str], arguments: dict[str, Any]) -> str:
     if not error["loc"]:
         return error["msg"].removeprefix("Value error, ")
     name = str(error["loc"][0])

@@ -1,4 +1,4 @@
-"""Reading: an article, its summary or outline, a section, its links, several entries, a file."""
+"""Reading: an article, its summary, outline, sections and links; several entries; a file."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ EntryView = Article | Summary | TableOfContents | Structure | BinaryEntry | Batc
 
 
 async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) -> EntryView:
-    """Read what a request of `zim_get` asks for."""
+    """Read an article or a view of it, several entries, or a file."""
     _check_selector(request)
     archive = await app.find_archive(request.zim_file_path)
     if request.entry_paths is not None:
@@ -154,30 +154,14 @@ async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) ->
         return await read_or_closest(app, archive, ReadBinary(path))
     if request.view != "full":
         return await read_or_closest(app, archive, _VIEWS[request.view](path))
-    return await read_article(
-        app,
-        archive,
+    call = ReadArticle(
         path,
+        requested=path,
         offset=request.content_offset,
-        max_chars=request.max_content_length,
+        max_chars=request.max_content_length or app.settings.content.max_content_length,
         max_tokens=request.max_tokens,
         compact=request.compact or request.max_tokens is not None,
     )
-
-
-async def read_article(
-    app: App,
-    archive: ArchiveFile,
-    path: str,
-    *,
-    offset: int,
-    max_chars: int | None,
-    max_tokens: int | None,
-    compact: bool,
-) -> Article:
-    """Read a page of an article; by default as much as the settings allow."""
-    length = max_chars or app.settings.content.max_content_length
-    call = ReadArticle(path, requested=path, offset=offset, max_chars=length, max_tokens=max_tokens, compact=compact)
     return await read_or_closest(app, archive, call)
 
 
@@ -194,7 +178,7 @@ async def read_section(app: App, request: SectionRequest, _caller: Caller = LOCA
     return await read_or_closest(app, archive, call)
 
 
-async def read_text(app: App, archive: ArchiveFile, path: str, max_chars: int) -> EntryText:
+async def read_entry_text(app: App, archive: ArchiveFile, path: str, max_chars: int) -> EntryText:
     """Read the text of an entry of any kind."""
     return await read_or_closest(app, archive, ReadText(path, max_chars))
 
@@ -229,13 +213,13 @@ async def _outbound_page(app: App, archive: ArchiveFile, path: str, start: int, 
 
 
 async def _related_page(app: App, archive: ArchiveFile, path: str, start: int, limit: int) -> LinksPage:
-    found = await read_or_closest(app, archive, FindRelated(path, start, limit))
-    cursor = _links_cursor(archive, found, "related", start + limit, limit, found.total)
+    related = await read_or_closest(app, archive, FindRelated(path, start, limit))
+    cursor = _links_cursor(archive, related, "related", start + limit, limit, related.total)
     return LinksPage(
-        path=found.path,
-        title=found.title,
-        archive=found.archive,
-        related=found.related,
+        path=related.path,
+        title=related.title,
+        archive=related.archive,
+        related=related.related,
         next_cursor=cursor,
         done=cursor is None,
     )
@@ -258,7 +242,7 @@ async def read_or_closest(app: App, archive: ArchiveFile, call: EntryCall[Result
 
 
 async def _closest_path(app: App, archive: ArchiveFile, requested: str, missing: errors.EntryNotFound) -> str:
-    """Return the path that was probably meant, or raise the error with the closest titles in it."""
+    """Return the path with the closest title, or raise the error with the closest titles as a hint."""
     try:
         closest = await app.workers.call(archive, FindClosestTitle(requested))
     except errors.OpenZimMcpArchiveError:
@@ -282,7 +266,7 @@ async def main_path(app: App, archive: ArchiveFile) -> str:
 
 
 def _check_selector(request: EntryRequest) -> None:
-    """Accept exactly one of an entry, several entries, and the main page."""
+    """Accept exactly one of entry_path, entry_paths and main_page."""
     selectors = [request.entry_path is not None, request.entry_paths is not None, request.main_page]
     problem = None
     if sum(selectors) != 1:
@@ -309,7 +293,7 @@ async def _read_batch(app: App, archive: ArchiveFile, request: EntryRequest, cal
 
     async def read_one(number: int, path: str) -> None:
         try:
-            text = await read_text(app, archive, path, max_chars)
+            text = await read_entry_text(app, archive, path, max_chars)
             rows[number] = BatchRow(path=path, success=True, **msgspec.structs.asdict(text))
         except errors.OpenZimMcpError as error:
             rows[number] = BatchRow(path=path, success=False, error=error.message)

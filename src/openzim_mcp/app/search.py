@@ -1,4 +1,4 @@
-"""Search: by text, by title, suggestions while typing; in one archive, or in all of them at once."""
+"""Search: by text, by title, or suggestions while typing; in one archive or in all of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOOL = "zim_search"
 _MAX_QUERY_CHARS = 1000
 _MAX_SUGGESTIONS = 50
 _HITS_PER_ARCHIVE = 3
-"""How many results the list of each archive has, if a call does not say."""
+"""Results per archive in a search of all archives, without a limit."""
 _MAX_MERGED_HITS = 1000
 _OPERATIONS: dict[str, Operation] = {"fulltext": "search", "title": "find_entry_by_title", "suggest": "suggestions"}
 
@@ -75,7 +75,7 @@ class SearchRequest(ArchiveRequest):
         return self
 
     def cost(self) -> tuple[Operation, int]:
-        """Return what the request is charged as; over all archives, that is done when their number is known."""
+        """Return what the request is charged as; a search of all archives is charged when their number is known."""
         return _OPERATIONS[self.mode], 0 if self.cross_file else 1
 
     def in_cursor(self, limit: int) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class SearchRequest(ArchiveRequest):
 
 
 class SearchPage(Struct, frozen=True, kw_only=True):
-    """A page of what a query finds in one archive."""
+    """A page of results from one archive."""
 
     query: str
     mode: Mode
@@ -105,7 +105,7 @@ class SearchPage(Struct, frozen=True, kw_only=True):
 
 
 class ArchiveHits(Struct, frozen=True, kw_only=True):
-    """What one of many archives has, or why it could not be searched."""
+    """The results of one archive among many, or why it could not be searched."""
 
     archive: str
     results: list[SearchHit] | list[TitleHit] | None = None
@@ -133,7 +133,7 @@ class MergedHit(Struct, frozen=True, kw_only=True):
 
 
 class MergedPage(Struct, frozen=True):
-    """A page of what a query finds in all archives."""
+    """A page of results from all archives."""
 
     query: str
     mode: Mode
@@ -146,7 +146,7 @@ class MergedPage(Struct, frozen=True):
 
 
 async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> SearchPage | MergedPage:
-    """Find what a request asks for."""
+    """Search one archive or all of them."""
     request = resume(TOOL, request)
     query = require_text(request.query or "")
     if request.cross_file:
@@ -155,7 +155,7 @@ async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> Se
     limit = request.limit or app.settings.content.default_search_limit
     in_cursor = request.in_cursor(limit)
     start = cursors.position(TOOL, request.cursor, request.offset, archive.uuid, in_cursor)
-    hits = await app.workers.call(archive, _call(app, request, query, start, limit))
+    hits = await app.workers.call(archive, _search_call(app, request, query, start, limit))
     stop, total = start + limit, _listed_total(hits)
     cursor = cursors.next_cursor(TOOL, archive.uuid, stop, total, {"zim_file_path": archive.name} | in_cursor)
     return SearchPage(
@@ -171,16 +171,16 @@ async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> Se
 
 
 def _fields(hits: Hits) -> dict[str, Any]:
-    """Return the fields of what a worker found that results show."""
+    """Return the fields of results that clients see."""
     return {name: value for name, value in msgspec.structs.asdict(hits).items() if name != "listed"}
 
 
 def _listed_total(hits: Hits) -> int:
-    """Return how many results can be listed: an estimate may be more."""
+    """Return how many results can be listed; an estimated total may be higher."""
     return hits.listed if isinstance(hits, SearchHits) else hits.total
 
 
-def _call(app: App, request: SearchRequest, query: str, offset: int, limit: int) -> Call[Hits]:
+def _search_call(app: App, request: SearchRequest, query: str, offset: int, limit: int) -> Call[Hits]:
     if request.mode == "title":
         return FindTitles(query, offset, limit)
     if request.mode == "suggest":
@@ -197,29 +197,30 @@ def _call(app: App, request: SearchRequest, query: str, offset: int, limit: int)
 
 
 async def _search_all(app: App, request: SearchRequest, query: str, caller: Caller) -> MergedPage:
-    """Search every archive at once and put the results in one order."""
+    """Search all archives and merge their results."""
     archives = (await app.scan()).archives
     await app.charge(caller, _OPERATIONS[request.mode], len(archives))
     limit = request.limit or app.settings.content.default_search_limit
     in_cursor = request.in_cursor(limit)
-    library = fingerprint(archives)
-    start = cursors.position(TOOL, request.cursor, request.offset, library, in_cursor)
+    fingerprint = fingerprint_archives(archives)
+    start = cursors.position(TOOL, request.cursor, request.offset, fingerprint, in_cursor)
     if start >= _MAX_MERGED_HITS:
         raise errors.OutOfRange(
             f"offset={start} is beyond the end: a list of all archives has {_MAX_MERGED_HITS} results at most.",
             hint="Search one archive (zim_file_path) to go deeper.",
         )
     stop = min(start + limit, _MAX_MERGED_HITS)
-    outcomes = await app.workers.call_each(archives, _call(app, request, query, 0, stop), progress=caller.progress)
+    call = _search_call(app, request, query, 0, stop)
+    outcomes = await app.workers.call_each(archives, call, progress=caller.progress)
     total = min(_MAX_MERGED_HITS, sum(hits.total for hits in outcomes.results.values()))
-    cursor = cursors.next_cursor(TOOL, library, stop, total, in_cursor | {"cross_file": True})
+    cursor = cursors.next_cursor(TOOL, fingerprint, stop, total, in_cursor | {"cross_file": True})
     per_archive = limit if request.limit else min(limit, _HITS_PER_ARCHIVE)
-    own_page = slice(start * per_archive // limit, stop * per_archive // limit)
+    archive_page = slice(start * per_archive // limit, stop * per_archive // limit)
     return MergedPage(
         query=request.query or "",
         mode=request.mode,
         per_file_results=[
-            _archive_hits(archive, outcomes.results.get(archive.name), outcomes.errors.get(archive.name), own_page)
+            _archive_hits(archive, outcomes.results.get(archive.name), outcomes.errors.get(archive.name), archive_page)
             for archive in archives
         ],
         results=merge_hits(outcomes.results)[start:stop],
@@ -230,29 +231,29 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
     )
 
 
-def fingerprint(archives: Iterable[ArchiveFile]) -> str:
-    """Return what names the archives as they are now, so that a cursor does not outlive a change."""
+def fingerprint_archives(archives: Iterable[ArchiveFile]) -> str:
+    """Return a hash of the archives in their present state; a cursor is refused when it has changed."""
     states = "\n".join(f"{archive.name} {archive.identity}" for archive in archives)
     return hashlib.sha256(states.encode()).hexdigest()[: cursors.UUID_CHARS]
 
 
 def hit_rows(hits: Hits) -> Sequence[HitRow]:
-    """Return the rows of what a worker found."""
+    """Return the rows of results."""
     return hits.suggestions if isinstance(hits, Suggestions) else hits.results
 
 
 def merge_hits(hits: Mapping[str, Hits]) -> list[MergedHit]:
-    """Return the rows of archives, by their names, in one order: by score, by match, or each archive's best in turn."""
+    """Merge the results of archives, given by name: by score, by kind of match, or by position in their archives."""
     rows = [
-        (_rank(row), place, number, with_archive(f"{name}.zim", row))
-        for number, (name, found) in enumerate(hits.items())
-        for place, row in enumerate(hit_rows(found))
+        (_rank(row), position, number, with_archive(f"{name}.zim", row))
+        for number, (name, archive_hits) in enumerate(hits.items())
+        for position, row in enumerate(hit_rows(archive_hits))
     ]
     return [row for *_, row in sorted(rows, key=lambda row: row[:3])]
 
 
 def with_archive(archive: str, row: HitRow) -> MergedHit:
-    """Return a result together with the archive that it is from."""
+    """Return a result with the name of its archive."""
     return MergedHit(archive=archive, **msgspec.structs.asdict(row))
 
 
@@ -265,7 +266,7 @@ def _rank(row: HitRow) -> float:
 def _archive_hits(
     archive: ArchiveFile, hits: Hits | None, error: errors.OpenZimMcpError | None, page: slice
 ) -> ArchiveHits:
-    """Return what one archive has by itself."""
+    """Return the results of one archive among many, or why it could not be searched."""
     if hits is None:
         message = error.message if error else None
         return ArchiveHits(archive=archive.file_name, total=0, error=message)

@@ -28,10 +28,10 @@ def run(terminal: Terminal, archive: str, directories: list[str]) -> None:
     archive, directories = command.resolve_archive_file(archive, directories)
 
     async def work(app: App) -> tuple[ArchiveFile, ArchiveMetadata]:
-        from openzim_mcp.app.archives import describe_archive  # noqa: PLC0415
+        from openzim_mcp.app.archives import read_archive_metadata  # noqa: PLC0415
 
         file = await app.find_archive(archive)
-        return file, await describe_archive(app, file)
+        return file, await read_archive_metadata(app, file)
 
     file, metadata = runtime.run_with_archives(terminal, directories, work)
     _show_archive(terminal, file, metadata)

@@ -80,9 +80,9 @@ async def _select_article(app: App, title: str, archive: str | None) -> tuple[Ar
 
 
 async def _read_whole(app: App, archive: ArchiveFile, path: str) -> WholeArticle:
-    from openzim_mcp.app.reading import read_text  # noqa: PLC0415
+    from openzim_mcp.app.reading import read_entry_text  # noqa: PLC0415
 
-    text = await read_text(app, archive, path, _UNLIMITED_CHARS)
+    text = await read_entry_text(app, archive, path, _UNLIMITED_CHARS)
     return WholeArticle(archive.file_name, text.actual_path, text.title, text.mime_type, text.content)
 
 

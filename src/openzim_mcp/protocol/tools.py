@@ -107,7 +107,7 @@ TOOLS = (
         "Describe an archive",
         "What an archive is: title, language, date, counts, main page, namespaces, indexes.",
         request=ArchiveRequest,
-        run=archives.read_metadata,
+        run=archives.describe_archive,
         cost="get_metadata",
     ),
     Tool(

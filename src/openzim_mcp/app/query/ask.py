@@ -1,4 +1,4 @@
-"""`zim_query`: a sentence in, the interpretation of it that the archives support best, and the reply to that."""
+"""`zim_query`: interpret a query, and reply to the interpretation that fits the archives best."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from openzim_mcp.app.query.interpret import (
     titles_to_score,
 )
 from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply
-from openzim_mcp.app.search import fingerprint
+from openzim_mcp.app.search import fingerprint_archives
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -47,19 +47,19 @@ async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) 
     archives = await app.usable_archives()
     last = app.continuations.get(caller.connection)
     continuation = last if isinstance(last, QueryRequest) else None
-    resumed = _resume(request, fingerprint(archives))
+    resumed = _resume(request, fingerprint_archives(archives))
     reply = await _reply(QueryContext(app, resumed, archives, archives, continuation))
     if isinstance(reply, Reply):
         app.continuations.put(caller.connection, reply.continuation)
     return reply
 
 
-def _resume(request: QueryRequest, library: str) -> QueryRequest:
+def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
     """Return the request that a cursor continues, or the request itself."""
     if not request.cursor:
         return request
     cursor = cursors.decode(request.cursor, TOOL)
-    cursors.require_same(cursor.uuid, library, "archives")
+    cursors.require_same(cursor.uuid, fingerprint, "archives")
     arguments = request.model_dump(exclude_unset=True, exclude={"cursor"})
     if interpret(request.query)[0].intent == "next":
         del arguments["query"]
@@ -69,17 +69,17 @@ def _resume(request: QueryRequest, library: str) -> QueryRequest:
 
 
 async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
-    """Do what the best supported interpretation of a query says."""
+    """Reply to the likeliest interpretation of a query."""
     text, context = await _split_archive_name(context)
     if context.request.synthesize:
         return await handlers.write_briefing(context, text)
     interpretations = interpret(text)
     scores = await _score_titles(context, titles_to_score(text, interpretations))
     ranked = rank_interpretations(interpretations, scores)
-    best, *others = ranked
+    best = ranked[0]
     if best.intent == "next":
         return await _reply(_next_page(context, best.slots))
-    note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_note(context, best, others)
+    note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_title_note(context, ranked)
     try:
         return await _reply_with_note(context, best, note)
     except (errors.EntryNotFound, errors.SectionNotFound):
@@ -88,30 +88,30 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     return await handlers.answer_question(context, {"query": text})
 
 
-def _guess_note(best: Interpretation, others: Sequence[Interpretation]) -> str:
-    """Say how a query was interpreted if that was a guess, and how to ask for what else it may have meant."""
-    if not others:
+def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) -> str:
+    """Return a line that says how an ambiguous query was interpreted, and how to ask for the alternatives."""
+    if not alternatives:
         return ""
     request = "a question" if best.intent == "question" else best.canonical_request
-    alternatives = "; ".join(other.canonical_request for other in others[:_MAX_ALTERNATIVES])
-    return safe_line(f"(Read as: {request}. Or ask: {alternatives}.)", _MAX_NOTE_CHARS)
+    requests = "; ".join(alternative.canonical_request for alternative in alternatives[:_MAX_ALTERNATIVES])
+    return safe_line(f"(Read as: {request}. Or ask: {requests}.)", _MAX_NOTE_CHARS)
 
 
-async def _missing_note(context: QueryContext, best: Interpretation, others: Sequence[Interpretation]) -> str:
-    """Say that no article has the title that a request named, where its words were looked for instead."""
-    titles = [other.title for other in others if other.title and other.intent in _ABOUT_AN_ARTICLE]
-    if best.intent != "question" or not titles:
+async def _missing_title_note(context: QueryContext, ranked: Sequence[Interpretation]) -> str:
+    """Return a line that says that no article has the requested title, if the query is answered as a question."""
+    titles = [row.title for row in ranked if row.title and row.intent in _ABOUT_AN_ARTICLE]
+    if ranked[0].intent != "question" or not titles:
         return ""
     closest = await handlers.closest_titles(context, titles[0])
     return safe_line(f"(No article is called {titles[0]!r}.{f' {closest}' if closest else ''})", _MAX_NOTE_CHARS)
 
 
 async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply | BinaryEntry:
-    """Do what an interpretation says, and leave room for a note below."""
+    """Reply to an interpretation, with a note below that counts towards the budget."""
     request = context.request
     if note and request.max_tokens:
-        left = int(request.max_tokens - tokens.estimate(f"\n\n{note}") * tokens.SAFETY_FACTOR)
-        context = replace(context, request=request.model_copy(update={"compact_budget": left}))
+        tokens_left = int(request.max_tokens - tokens.estimate(f"\n\n{note}") * tokens.SAFETY_FACTOR)
+        context = replace(context, request=request.model_copy(update={"compact_budget": tokens_left}))
     reply = await handlers.HANDLERS[interpretation.intent](context, interpretation.slots)
     if not note or not isinstance(reply, Reply):
         return reply
@@ -122,7 +122,7 @@ async def _reply_with_note(context: QueryContext, interpretation: Interpretation
 
 
 def _next_page(context: QueryContext, slots: dict[str, str]) -> QueryContext:
-    """Return the query whose answer continues where the last one ended."""
+    """Return the context of the request that continues the last answer."""
     if context.continuation is None:
         raise errors.NoNextPage(
             "No next page: the previous answer was complete, or this connection has no previous answer.",
@@ -134,13 +134,13 @@ def _next_page(context: QueryContext, slots: dict[str, str]) -> QueryContext:
 
 
 async def _score_titles(context: QueryContext, titles: Sequence[str]) -> dict[str, float]:
-    """Return how well the archives know a query as a title, and the titles in it."""
+    """Return the best score of each title over all archives; the first, the query itself, must match exactly."""
     scores = (await context.score_titles(list(titles), list(titles[1:]))).values()
     return {title: max((row[number] for row in scores), default=0.0) for number, title in enumerate(titles)}
 
 
 async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]:
-    """Return a query without the archive that it names, asked of that archive; or the query, asked of all."""
+    """Split the name of an archive off a query, and restrict the context to that archive."""
     text = require_text(context.request.query)
     if context.request.zim_file_path:
         return text, replace(context, archives=[await _find_archive(context, context.request.zim_file_path)])
@@ -148,7 +148,11 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
     if match is None:
         return text, context
     titles = await archive_titles(context.app, context.archives)
-    archives = [a for a in context.archives if _name_matches(match["name"], a.name, titles.get(a.name, ""))]
+    archives = [
+        archive
+        for archive in context.archives
+        if _name_matches(match["name"], archive.name, titles.get(archive.name, ""))
+    ]
     if match["zim"] and not archives:
         archives = [await context.app.find_archive(match["name"] + match["zim"])]
     is_name = match["zim"] or match["archive"] or (len(match["name"]) >= _MIN_NAME_CHARS)
@@ -158,7 +162,7 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
 
 
 async def _find_archive(context: QueryContext, name: str) -> ArchiveFile:
-    """Return the archive of a name, or of a title as the tool's description has it."""
+    """Return the archive of a name, or of a title as the description of the tool shows it."""
     try:
         return await context.app.find_archive(name)
     except errors.ArchiveNotFound:
@@ -170,7 +174,7 @@ async def _find_archive(context: QueryContext, name: str) -> ArchiveFile:
 
 
 def _name_matches(text: str, *names: str) -> bool:
-    """Return whether words name an archive: its name or title starts with them, or has them all."""
+    """Return whether one of an archive's names starts with a text, or contains all its words."""
     words = _WORDS.findall(text.casefold())
     words_of_names = [_WORDS.findall(name.casefold()) for name in names]
     return any("".join(name).startswith("".join(words)) or set(words) <= set(name) for name in words_of_names)

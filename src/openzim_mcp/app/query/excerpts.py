@@ -1,4 +1,4 @@
-"""What to show of the passages that may answer a question: the sentences that are likeliest to, for what they cost."""
+"""Which sentences of which passages to show: those likeliest to answer the question, for the tokens they cost."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Cost = Callable[[str], float]
 
 _MAX_PASSAGES = 8
 _MAX_SCORE_GAP = 0.4
-"""A further passage is shown if its score is at most that much below the first's: beyond, it only costs."""
+"""How much lower than the best a passage may score to be shown."""
 _PREVIEW_CHARS = 160
 _PASSAGE_CERTAINTY = 12.0
-"""How much likelier a passage has the answer than one whose score is 1 less: e to this power."""
+"""A passage is e to this power times likelier to have the answer than one whose score is 1 lower."""
 _SENTENCE_CERTAINTY = 3.0
-"""How much likelier a sentence has it that has all words of a question than one that has none: e to this power."""
+"""A sentence with all words of the question is e to this power times likelier to have it than one with none."""
 _NEIGHBOUR_SHARE = 0.2
-"""The part of its probability that a sentence gets from each of its neighbours."""
+"""The share of its probability that a sentence gets from each neighbour."""
 _CONTINUATION_BONUS = 1.2
-"""How much more a sentence gains next to one that is shown: text in one piece is easier to read."""
+"""The factor on the gain of a sentence next to a selected one: continuous text is easier to read."""
 _SPACE_TOKENS = 0.5
-_SAME_WORDS = 0.8
-"""A sentence is not shown that has this part of its words in common with one that is."""
+_MAX_SHARED_WORDS = 0.8
+"""A sentence that shares this part of its words with a selected one is a repetition."""
 _MIN_COMPARED_WORDS = 4
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """What is shown of a passage."""
+    """The part of a passage that is shown."""
 
     passage: Passage
     text: str
@@ -50,7 +50,7 @@ class Excerpt:
 
 
 class BriefingPassage(Struct, frozen=True):
-    """A passage of a briefing: how it starts, as the whole text is in the answer."""
+    """A passage of a briefing; `text` is only its start, as the answer contains all of it."""
 
     archive: str
     path: str
@@ -84,7 +84,7 @@ class Briefing(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A sentence that may be shown: where it stands, what it costs, and how likely it has the answer."""
+    """A sentence that may be selected; `passage` is the index of its passage, `position` its index there."""
 
     passage: int
     position: int
@@ -106,7 +106,7 @@ def by_estimate(text: str) -> float:
 def select_excerpts(
     answers: Iterable[Passages], budget: float, cost: Cost, max_score_gap: float = _MAX_SCORE_GAP
 ) -> list[Excerpt]:
-    """Return what is likeliest to answer of all archives' passages, as much as fits a budget."""
+    """Select the passages of all archives that are likeliest to answer, as much as fits the budget."""
     passages = sorted((passage for answer in answers for passage in answer.passages), key=lambda row: -row.score)
     passages = [row for row in passages if row.score >= passages[0].score - max_score_gap][:_MAX_PASSAGES]
     texts = select_sentences(passages, budget, cost)
@@ -117,7 +117,7 @@ def select_excerpts(
 
 
 def select_sentences(passages: Sequence[Passage], budget: float, cost: Cost) -> list[str]:
-    """Return what to show of each passage within a budget; nothing of some."""
+    """Return the text to show of each passage within a budget; it is empty where none is shown."""
     selection = _Selection(passages, budget, cost)
     candidates = _candidates(passages, cost)
     while candidates:
@@ -125,20 +125,20 @@ def select_sentences(passages: Sequence[Passage], budget: float, cost: Cost) -> 
         candidates.remove(best)
         if selection.gain(best):
             selection.add(best)
-    texts = [_join(passage, selection.positions(number)) for number, passage in enumerate(passages)]
+    texts = [_join_sentences(passage, selection.positions(number)) for number, passage in enumerate(passages)]
     if not any(texts) and passages:
-        room = budget - selection.citation_cost(0)
-        texts[0] = tokens.truncate(passages[0].text, room / tokens.SAFETY_FACTOR)
+        budget_left = budget - selection.citation_cost(0)
+        texts[0] = tokens.truncate(passages[0].text, budget_left / tokens.SAFETY_FACTOR)
     return texts
 
 
 def _candidates(passages: Sequence[Passage], cost: Cost) -> list[_Candidate]:
-    """Return all sentences with their probabilities: that of the passage, shared out among its sentences."""
+    """Return all sentences; the probability of a passage is distributed over its sentences."""
     best = max((passage.score for passage in passages), default=0.0)
     candidates = []
     for number, passage in enumerate(passages):
         probability = math.exp(_PASSAGE_CERTAINTY * (passage.score - best))
-        shares = _spread([math.exp(_SENTENCE_CERTAINTY * sentence.share) for sentence in passage.sentences])
+        shares = _smooth_shares([math.exp(_SENTENCE_CERTAINTY * sentence.share) for sentence in passage.sentences])
         candidates += [
             _Candidate(
                 number,
@@ -152,18 +152,18 @@ def _candidates(passages: Sequence[Passage], cost: Cost) -> list[_Candidate]:
     return candidates
 
 
-def _spread(values: list[float]) -> list[float]:
-    """Return shares of the whole, each with a part of its neighbours'; at the ends with more of its own."""
+def _smooth_shares(values: list[float]) -> list[float]:
+    """Normalize values to shares of their sum, and give each a part of its neighbours' shares."""
     total = sum(values)
     before, after = [*values[:1], *values], [*values[1:], *values[-1:]]
     return [
-        ((1 - 2 * _NEIGHBOUR_SHARE) * value + _NEIGHBOUR_SHARE * (left + right)) / total
-        for left, value, right in zip(before, values, after, strict=False)
+        ((1 - 2 * _NEIGHBOUR_SHARE) * value + _NEIGHBOUR_SHARE * (previous + following)) / total
+        for previous, value, following in zip(before, values, after, strict=False)
     ]
 
 
 class _Selection:
-    """The sentences that are shown, and what is left of the budget."""
+    """The selected sentences, and the remaining budget."""
 
     def __init__(self, passages: Sequence[Passage], budget: float, cost: Cost) -> None:
         self._passages = passages
@@ -175,24 +175,24 @@ class _Selection:
         self._words: list[frozenset[str]] = []
 
     def gain(self, sentence: _Candidate) -> float:
-        """Return the probability of a sentence for each token that it costs now; 0 if it does not fit."""
+        """Return the probability per token of a sentence; 0 if it does not fit the budget."""
         cost = self._total_cost(sentence)
         neighbours = {sentence.position - 1, sentence.position + 1}
         bonus = _CONTINUATION_BONUS if neighbours & self.positions(sentence.passage) else 1.0
         return bonus * sentence.probability / cost if cost <= self._budget else 0.0
 
     def citation_cost(self, number: int) -> float:
-        """Return what naming the source of a passage costs, or only its section if the article is cited already."""
+        """Return the cost of citing a passage; if its article is cited already, only of its section."""
         passage = self._passages[number]
         is_cited = (passage.archive, passage.path) in self._articles
         return self._section_costs[number] if is_cited else self._source_costs[number]
 
     def _total_cost(self, sentence: _Candidate) -> float:
-        is_shown = sentence.passage in self._positions
-        return sentence.cost + (0 if is_shown else self.citation_cost(sentence.passage))
+        is_cited = sentence.passage in self._positions
+        return sentence.cost + (0 if is_cited else self.citation_cost(sentence.passage))
 
     def add(self, sentence: _Candidate) -> None:
-        """Show a sentence, unless another one says the same."""
+        """Select a sentence, unless it repeats a selected one."""
         if self._repeats(sentence.words):
             return
         self._budget -= self._total_cost(sentence)
@@ -202,16 +202,16 @@ class _Selection:
         self._words.append(sentence.words)
 
     def _repeats(self, words: frozenset[str]) -> bool:
-        enough = _SAME_WORDS * len(words)
-        return len(words) > _MIN_COMPARED_WORDS and any(len(words & shown) >= enough for shown in self._words)
+        enough = _MAX_SHARED_WORDS * len(words)
+        return len(words) > _MIN_COMPARED_WORDS and any(len(words & selected) >= enough for selected in self._words)
 
     def positions(self, passage: int) -> set[int]:
-        """Return which sentences of a passage are shown."""
+        """Return the positions of the selected sentences of a passage."""
         return self._positions.get(passage, set())
 
 
-def _join(passage: Passage, positions: set[int]) -> str:
-    """Return some of the sentences of a passage, with a mark where others are left out."""
+def _join_sentences(passage: Passage, positions: set[int]) -> str:
+    """Return some sentences of a passage, with … where sentences are left out."""
     text = ""
     for position in sorted(positions):
         if position and position - 1 not in positions:
@@ -223,14 +223,14 @@ def _join(passage: Passage, positions: set[int]) -> str:
 
 
 def to_markdown(excerpts: Iterable[Excerpt]) -> str:
-    """Return excerpts as they are read: those of one article together, above the line that names it."""
+    """Return excerpts as Markdown, grouped by article, each group above the line of its source."""
     return "\n\n".join(
         "\n\n".join(excerpt.text for excerpt in group) + "\n" + _source_line(group) for group in _by_article(excerpts)
     )
 
 
 def source_lines(excerpts: Iterable[Excerpt]) -> list[str]:
-    """Return the lines that name the articles of excerpts."""
+    """Return the source line of each article."""
     return [_source_line(group) for group in _by_article(excerpts)]
 
 
@@ -253,19 +253,20 @@ def source_line(title: str, section: str, archive: str, uri: str) -> str:
 
 
 def to_briefing(query: str, excerpts: Sequence[Excerpt], archives: Sequence[str]) -> Briefing:
-    """Return excerpts of several sources, those of one together, with numbered citations."""
+    """Return excerpts as a briefing, grouped by article, with numbered citations."""
     numbers: dict[str, int] = {}
     for excerpt in excerpts:
         numbers.setdefault(excerpt.uri, len(numbers) + 1)
     ordered = sorted(excerpts, key=lambda excerpt: numbers[excerpt.uri])
     text = "\n\n".join(f"{excerpt.text} [{numbers[excerpt.uri]}]" for excerpt in ordered)
-    cited = {excerpt.uri: excerpt.passage for excerpt in reversed(ordered)}
+    first_passages = {excerpt.uri: excerpt.passage for excerpt in reversed(ordered)}
     return Briefing(
         query=query,
         answer_markdown=text,
         passages=[_briefing_passage(excerpt) for excerpt in ordered],
         citations=[
-            Citation(n, cited[uri].archive, cited[uri].path, cited[uri].title, uri) for uri, n in numbers.items()
+            Citation(number, first_passages[uri].archive, first_passages[uri].path, first_passages[uri].title, uri)
+            for uri, number in numbers.items()
         ],
         archives_searched=list(archives),
         total_chars=len(text),

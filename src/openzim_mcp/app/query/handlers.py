@@ -1,4 +1,4 @@
-"""What `zim_query` does for each intent: one handler per row of the table of intents."""
+"""One handler per intent of `zim_query`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app import reading
-from openzim_mcp.app.archives import list_entries
+from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
 from openzim_mcp.app.query import excerpts
 from openzim_mcp.app.query.interpret import split_list
@@ -22,6 +22,7 @@ from openzim_mcp.calls.reading import (
     FindLeadImage,
     FindRelated,
     PickRandomPath,
+    ReadArticle,
     ReadBinary,
     ReadLinks,
     ReadSection,
@@ -42,29 +43,29 @@ if TYPE_CHECKING:
 
 _BRIEFING_TOKENS = 1200
 _BRIEFING_SCORE_GAP = 1.0
-"""How far below the best a passage of a briefing may score: it brings several sources."""
+"""The score gap to the best passage that a briefing allows: larger than an answer, as it cites several sources."""
 _BRIEFING_SHRINKAGE = 0.95
 _OUTLINE_ROWS = 100
 _SNIPPET_CHARS = 160
 _MIN_ESTIMATE_SHARE = 0.5
-"""An archive is read if its estimate is at least this share of the best one's."""
-_MAX_BATCH = 10
-_MAX_NAMES = 5
-_DESCRIBED = ("title", "description", "language", "creator", "publisher", "date", "flavour")
+"""An archive is searched if its estimate is at least this share of the best estimate."""
+_MAX_SUMMARIES = 10
+_MAX_NAMES_SHOWN = 5
+_METADATA_SHOWN = ("title", "description", "language", "creator", "publisher", "date", "flavour")
 
 Slots = dict[str, str]
 
 
 async def _find_passages(context: QueryContext, query: str) -> tuple[list[Passages], list[str]]:
-    """Return what the archives have for a question, and the names of those that could not be asked."""
-    archives, known_words = await _promising_archives(context, query)
+    """Return the passages that may answer a question, and the names of archives that could not be searched."""
+    archives, known_words = await _select_archives(context, query)
     call = FindPassages(query, scan_seconds=context.app.scan_seconds, known_words=known_words)
     outcomes = await replace(context, archives=archives).call_each(call)
     return list(outcomes.results.values()), [f"{name}.zim" for name in outcomes.errors]
 
 
-async def _promising_archives(context: QueryContext, query: str) -> tuple[Sequence[ArchiveFile], list[str]]:
-    """Return the archives that may answer a question, and its words that one of them has as they are."""
+async def _select_archives(context: QueryContext, query: str) -> tuple[Sequence[ArchiveFile], list[str]]:
+    """Return the archives most likely to answer a question, and the words of it that are spelled correctly."""
     if len(context.archives) == 1:
         return context.archives, []
     estimates = (await context.call_each(EstimateAnswer(query))).results
@@ -75,13 +76,13 @@ async def _promising_archives(context: QueryContext, query: str) -> tuple[Sequen
 
 
 async def answer_question(context: QueryContext, slots: Slots) -> Reply:
-    """Answer a question with the passages that hold the answer."""
+    """Answer a question with passages of articles."""
     answers, failed = await _find_passages(context, slots["query"])
     budget, cost = context.budget()
-    room = budget - cost(_corrections(answers) + _not_searched(failed))
-    selected = excerpts.select_excerpts(answers, room, cost)
+    budget_left = budget - cost(_corrections(answers) + _not_searched(failed))
+    selected = excerpts.select_excerpts(answers, budget_left, cost)
     if not selected:
-        return await _nothing_found(context, slots["query"])
+        return await _no_results_reply(context, slots["query"])
     archives = {excerpt.passage.archive for excerpt in selected}
     note = _corrections(answer for answer in answers if answer.archive in archives) + _not_searched(failed)
     return _excerpts_reply(selected, note)
@@ -92,20 +93,20 @@ def _excerpts_reply(selected: Sequence[Excerpt], note: str = "") -> Reply:
 
 
 def _corrections(answers: Iterable[Passages]) -> str:
-    """Say in a line which words were corrected."""
+    """Return a line that names the corrected words."""
     corrected = {wrong: right for answer in answers for wrong, right in answer.corrected.items()}
     text = ", ".join(f"{wrong} → {right}" for wrong, right in corrected.items())
     return f"\n\n(Read as: {safe_line(text, 200)})" if text else ""
 
 
 def _not_searched(failed: Sequence[str]) -> str:
-    """Say in a line which archives could not be asked."""
-    return f"\n\n(Not searched: {', '.join(failed[:_MAX_NAMES])})" if failed else ""
+    """Return a line that names the archives that could not be searched."""
+    return f"\n\n(Not searched: {', '.join(failed[:_MAX_NAMES_SHOWN])})" if failed else ""
 
 
-async def _nothing_found(context: QueryContext, query: str) -> Reply:
-    """Say what was tried, and offer the closest titles."""
-    names = ", ".join(archive.file_name for archive in context.archives[:_MAX_NAMES]) or "no archive"
+async def _no_results_reply(context: QueryContext, query: str) -> Reply:
+    """Report that nothing was found, and offer the closest titles."""
+    names = ", ".join(archive.file_name for archive in context.archives[:_MAX_NAMES_SHOWN]) or "no archive"
     hint = await closest_titles(context, query) or "Try other words."
     tried = "Tried: the texts with all and with fewer of the words, titles, other spellings."
     reply = context.text_reply(f"Nothing was found for {safe_line(query, 200)!r} in {names}. {tried} {hint}")
@@ -113,29 +114,29 @@ async def _nothing_found(context: QueryContext, query: str) -> Reply:
 
 
 async def closest_titles(context: QueryContext, text: str) -> str:
-    """Name the titles that come closest to a text, if there are any."""
-    outcomes = await context.call_each(FindTitles(text, 0, _MAX_NAMES))
-    hits = merge_hits(outcomes.results)[:_MAX_NAMES]
+    """Return a sentence with the titles closest to a text, or an empty one."""
+    outcomes = await context.call_each(FindTitles(text, 0, _MAX_NAMES_SHOWN))
+    hits = merge_hits(outcomes.results)[:_MAX_NAMES_SHOWN]
     return f"The closest titles: {', '.join(dict.fromkeys(hit.title for hit in hits))}." if hits else ""
 
 
 async def write_briefing(context: QueryContext, query: str) -> Briefing:
-    """Answer from several sources, with numbered citations."""
+    """Answer from several sources, with numbered citations; shrink it until its JSON fits the budget."""
     answers, _ = await _find_passages(context, query)
     archives = [answer.archive for answer in answers]
     budget, cost = context.budget(_BRIEFING_TOKENS)
-    room = budget
+    target = budget
     while True:
-        selected = excerpts.select_excerpts(answers, room, cost, _BRIEFING_SCORE_GAP)
+        selected = excerpts.select_excerpts(answers, target, cost, _BRIEFING_SCORE_GAP)
         briefing = excerpts.to_briefing(query, selected, archives)
         size = cost(msgspec.json.encode(briefing).decode())
         if size <= budget or not briefing.passages:
             return briefing
-        room *= _BRIEFING_SHRINKAGE * budget / size
+        target *= _BRIEFING_SHRINKAGE * budget / size
 
 
 async def _compare(context: QueryContext, slots: Slots) -> Reply:
-    """Give the passage that has all that is compared, if there is one, and passages of each."""
+    """Reply with a passage that names everything compared, if there is one, and passages about each."""
     names = split_list(slots["titles"])
     budget, cost = context.budget()
     selected: list[Excerpt] = []
@@ -148,17 +149,17 @@ async def _compare(context: QueryContext, slots: Slots) -> Reply:
         selected += best if is_name else best[:1]
         missing += [f"Nothing was found for {safe_line(query, 100)!r}."] if is_name and not answers else []
     if not selected:
-        return await _nothing_found(context, " ".join(names))
+        return await _no_results_reply(context, " ".join(names))
     return _excerpts_reply(selected, "".join(f"\n\n{sentence}" for sentence in missing))
 
 
 def _passages_about(answers: Sequence[Passages], names: Sequence[str], selected: Sequence[Excerpt]) -> list[Passages]:
-    """Return answers with only those passages that have all names, and that were not selected yet."""
-    seen = {excerpt.passage.text for excerpt in selected}
+    """Keep only the passages that contain all names and were not selected before."""
+    selected_texts = {excerpt.passage.text for excerpt in selected}
 
     def fits(passage: Passage) -> bool:
         text = normalize(f"{passage.title} {passage.text}")
-        return passage.text not in seen and all(normalize(name) in text for name in names)
+        return passage.text not in selected_texts and all(normalize(name) in text for name in names)
 
     return [
         msgspec.structs.replace(answer, passages=[passage for passage in answer.passages if fits(passage)])
@@ -186,15 +187,15 @@ async def _show_metadata(context: QueryContext, slots: Slots) -> Reply:
         context = replace(context, archives=[await context.archive(slots["archive"])])
     described = (await context.call_each(ReadMetadata())).results.values()
     if len(described) != 1:
-        rows = [f"- {metadata.archive}: {_in_short(metadata)}" for metadata in described]
+        rows = [f"- {metadata.archive}: {_summarize_metadata(metadata)}" for metadata in described]
         return context.list_reply(f"{len(rows)} archives:", rows)
     (metadata,) = described
     values = metadata.metadata | {name: str(count) for name, count in metadata.counts.items() if count}
-    rows = [f"- {name}: {values[name]}" for name in (*_DESCRIBED, *metadata.counts) if values.get(name)]
+    rows = [f"- {name}: {values[name]}" for name in (*_METADATA_SHOWN, *metadata.counts) if values.get(name)]
     return context.text_reply("\n".join([f"{metadata.archive}:", *rows]))
 
 
-def _in_short(metadata: Metadata) -> str:
+def _summarize_metadata(metadata: Metadata) -> str:
     values = (metadata.metadata.get(name) for name in ("title", "language", "date"))
     return ", ".join([*filter(None, values), f"{metadata.counts['articles']} articles"])
 
@@ -225,7 +226,7 @@ async def _show_image(context: QueryContext, slots: Slots) -> BinaryEntry | Repl
 async def _browse(context: QueryContext, slots: Slots) -> Reply:
     limit = min(500, max(1, int(slots.get("number", context.limit))))
     archive = await context.archive()
-    page = await list_entries(context.app, archive, slots["namespace"], context.request.offset, limit)
+    page = await list_entry_page(context.app, archive, slots["namespace"], context.request.offset, limit)
     rows = [f"- {row.title} ({row.path})" for row in page.entries]
     return context.list_reply(f"{page.total} entries in namespace {page.namespace}:", rows, is_complete=page.done)
 
@@ -245,16 +246,16 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
     outcomes = await context.app.workers.call_each(context.archives, call)
     hits = merge_hits(outcomes.results)[start : start + context.limit]
     if not hits and not start:
-        return await _nothing_found(context, query)
-    total = sum(found.total for found in outcomes.results.values())
-    is_one = len(context.archives) == 1
+        return await _no_results_reply(context, query)
+    total = sum(archive_hits.total for archive_hits in outcomes.results.values())
+    is_single = len(context.archives) == 1
     rows = [
         f"{number}. **{hit.title}**{' › ' + hit.section if hit.section else ''} "
-        f"({hit.path if is_one else hit.archive + ': ' + hit.path})\n   {hit.snippet}"
+        f"({hit.path if is_single else hit.archive + ': ' + hit.path})\n   {hit.snippet}"
         for number, hit in enumerate(hits, start + 1)
     ]
-    where = f" in {context.archives[0].file_name}" if is_one else ""
-    head = f"{total} results for {safe_line(query, 200)!r}{where}:\n"
+    in_archive = f" in {context.archives[0].file_name}" if is_single else ""
+    head = f"{total} results for {safe_line(query, 200)!r}{in_archive}:\n"
     foot = _not_searched([f"{name}.zim" for name in outcomes.errors]).strip()
     return context.list_reply(head, rows, foot=foot, is_complete=total <= start + len(hits))
 
@@ -272,14 +273,14 @@ async def _suggest_titles(context: QueryContext, slots: Slots) -> Reply:
 async def _list_titles(context: QueryContext, call: Call[TitleHits | Suggestions], query: str) -> Reply:
     """List titles that are, or start with, some words."""
     start, stop = context.request.offset, context.request.offset + context.limit
-    found = (await context.call_each(call)).results
+    results = (await context.call_each(call)).results
     rows = [
         f"- {hit.title}{f' ({hit.match})' if hit.match else ''} — {hit.archive}: {hit.path}"
-        for hit in merge_hits(found)
+        for hit in merge_hits(results)
     ]
     if not rows:
-        return await _nothing_found(context, query)
-    is_complete = len(rows) <= stop and all(hits.total <= stop for hits in found.values())
+        return await _no_results_reply(context, query)
+    is_complete = len(rows) <= stop and all(hits.total <= stop for hits in results.values())
     return context.list_reply("", rows[start:stop], is_complete=is_complete)
 
 
@@ -324,17 +325,17 @@ async def _read_summary_in(context: QueryContext, archive: ArchiveFile, path: st
 async def _list_related(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
     start = context.request.offset
-    found = await reading.read_or_closest(context.app, archive, FindRelated(slots["title"], start, context.limit))
-    rows = [f"- {article.title} ({article.path})" for article in found.related]
-    return _links_reply(context, archive, found, rows, found.total)
+    page = await reading.read_or_closest(context.app, archive, FindRelated(slots["title"], start, context.limit))
+    rows = [f"- {article.title} ({article.path})" for article in page.related]
+    return _links_reply(context, archive, page, rows, page.total)
 
 
 async def _list_links(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
     start = context.request.offset
-    found = await reading.read_or_closest(context.app, archive, ReadLinks(slots["title"], start, context.limit))
-    rows = [f"- {link.text} → {link.path or link.url}" for link in found.links]
-    return _links_reply(context, archive, found, rows, found.total)
+    page = await reading.read_or_closest(context.app, archive, ReadLinks(slots["title"], start, context.limit))
+    rows = [f"- {link.text} → {link.path or link.url}" for link in page.links]
+    return _links_reply(context, archive, page, rows, page.total)
 
 
 def _links_reply(
@@ -345,15 +346,15 @@ def _links_reply(
     return context.list_reply(head, rows, source=_source(archive, entry), is_complete=is_complete)
 
 
-async def _read_batch(context: QueryContext, slots: Slots) -> Reply:
-    titles = split_list(slots["titles"])[:_MAX_BATCH]
+async def _read_summaries(context: QueryContext, slots: Slots) -> Reply:
+    titles = split_list(slots["titles"])[:_MAX_SUMMARIES]
     default = DEFAULT_TOKENS * len(titles)
     share = int(context.budget(default)[0] / len(titles))
-    context_for_one = replace(context, request=context.request.model_copy(update={"compact_budget": share}))
+    title_context = replace(context, request=context.request.model_copy(update={"compact_budget": share}))
     texts = []
     for title in titles:
         try:
-            texts.append((await _read_summary(context_for_one, {"title": title})).text)
+            texts.append((await _read_summary(title_context, {"title": title})).text)
         except errors.OpenZimMcpError as error:
             texts.append(error.message)
     return context.text_reply("\n\n".join(texts), default=default)
@@ -365,15 +366,15 @@ async def _read_article(context: QueryContext, slots: Slots) -> Reply:
 
 async def _read_article_in(context: QueryContext, archive: ArchiveFile, path: str) -> Reply:
     request = context.request
-    article = await reading.read_article(
-        context.app,
-        archive,
+    call = ReadArticle(
         path,
+        requested=path,
         offset=request.content_offset,
         max_chars=context.max_chars,
         max_tokens=request.max_tokens,
         compact=request.compact,
     )
+    article = await reading.read_or_closest(context.app, archive, call)
     stop = article.next_offset
     continuation = None if stop is None else request.model_copy(update={"content_offset": stop})
     return Reply(article.markdown, continuation=continuation)
@@ -403,7 +404,7 @@ HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply | BinaryEntr
     "summary": _read_summary,
     "related": _list_related,
     "links": _list_links,
-    "batch": _read_batch,
+    "batch": _read_summaries,
     "compare": _compare,
     "article": _read_article,
     "question": answer_question,

@@ -104,7 +104,7 @@ _CANONICAL_REQUESTS = {intent.name: intent.canonical_request for intent in INTEN
 def interpret(query: str) -> list[Interpretation]:
     """Return every interpretation of a query, in the order of the table; the last is that it is a question."""
     text = _strip_politeness(query)
-    interpretations = list(_match_patterns(text))
+    interpretations = _match_patterns(text)
     corrected = _correct_typos(text, _MIN_TYPO_CHARS_IF_MATCHED if interpretations else _MIN_TYPO_CHARS)
     with_typo = _match_patterns(corrected) if corrected != text else ()
     return [
@@ -139,12 +139,12 @@ def _is_typo(word: str, command: str, min_chars: int) -> bool:
     return is_anagram or (len(word) >= min_chars and edit_distance(word, command, 1) <= 1)
 
 
-def _match_patterns(text: str) -> Iterator[Interpretation]:
-    """Yield the interpretations of a query as it is written."""
+def _match_patterns(text: str) -> list[Interpretation]:
+    """Return the interpretations of a query as it is written."""
     whole = f" {text}"
     without_show = f" {whole[match_end(_SHOW, simplify(whole)) :]}"
     simplified = {variant: simplify(variant) for variant in (without_show, whole)}
-    seen: list[Interpretation] = []
+    interpretations: list[Interpretation] = []
     query = TokenizedQuery(simplified[whole])
     regexes = ((row, regex) for row in _pattern_table() for regex in row.pattern.regexes(query))
     for (intent, may_follow_show, _), regex in regexes:
@@ -152,9 +152,9 @@ def _match_patterns(text: str) -> Iterator[Interpretation]:
             match = regex.fullmatch(simplified[variant])
             for slots in _fill_slots(match, variant, intent.title_slot) if match else ():
                 interpretation = Interpretation(intent.name, slots, intent.title_slot, intent.certainty)
-                if interpretation not in seen:
-                    seen.append(interpretation)
-                    yield interpretation
+                if interpretation not in interpretations:
+                    interpretations.append(interpretation)
+    return interpretations
 
 
 def _fill_slots(match: re.Match[str], text: str, title_slot: str | None) -> Iterator[dict[str, str]]:
@@ -206,15 +206,15 @@ def find_alternatives(ranked: Sequence[Interpretation], title_scores: Mapping[st
 
     It is a guess if others are nearly as likely, or if the archives know its title only in another spelling.
     """
-    best, *others = ranked
+    best = ranked[0]
     is_guess = best.title is not None and (best.has_typo or 0 < title_scores.get(best.title, 0.0) < 1)
     min_score = max(_QUESTION_SCORE, best.score(title_scores) - _SCORE_MARGIN)
-    alternatives = {
-        other.intent: _question_as_request(other, title_scores)
-        for other in reversed(others)
-        if other.score(title_scores) > min_score or (is_guess and other.intent == "question")
+    by_intent = {
+        row.intent: _question_as_request(row, title_scores)
+        for row in reversed(ranked[1:])
+        if row.score(title_scores) > min_score or (is_guess and row.intent == "question")
     }
-    return [other for intent, other in reversed(alternatives.items()) if intent != best.intent]
+    return [alternative for intent, alternative in reversed(by_intent.items()) if intent != best.intent]
 
 
 def _question_as_request(interpretation: Interpretation, title_scores: Mapping[str, float]) -> Interpretation:

@@ -1,4 +1,4 @@
-"""One query being answered: the request, the archives that it asks, and a reply that fits the budget."""
+"""The context of a query, and replies that fit its budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from openzim_mcp import cursors, errors, tokens
 from openzim_mcp.app.arguments import BUDGETS, BudgetedRequest, check_start
 from openzim_mcp.app.query import excerpts
-from openzim_mcp.app.search import fingerprint
+from openzim_mcp.app.search import fingerprint_archives
 from openzim_mcp.calls.search import ScoreTitles
 from openzim_mcp.text import safe_line
 
@@ -26,12 +26,12 @@ TOOL = "zim_query"
 DEFAULT_TOKENS = 600
 MAX_ROWS = 100
 _ARTICLE_CHARS = 2400
-"""What is read of an article at once."""
+"""Characters of an article per reply."""
 _DEFAULT_ROWS = 10
 
 
 class QueryRequest(BudgetedRequest):
-    """What `zim_query` takes; a cursor knows its query, but models are told to always give one."""
+    """What `zim_query` takes; a cursor carries its query, but the schema asks models for one always."""
 
     model_config = ConfigDict(json_schema_extra={"required": ["query"]})
 
@@ -41,8 +41,8 @@ class QueryRequest(BudgetedRequest):
     synthesize: bool = Field(False, description="A briefing from several sources, with citations.")
     limit: int | None = Field(None, ge=1, le=MAX_ROWS, description="Rows of a list (default 10).")
     offset: int = Field(0, ge=0, le=2**32, description="Rows to skip.")
-    content_offset: int = Field(0, ge=0, description="Where to go on in an article.")
-    cursor: str | None = Field(None, description="From the end of a list: goes on with it.")
+    content_offset: int = Field(0, ge=0, description="Where to continue in an article.")
+    cursor: str | None = Field(None, description="From the end of a list: continues it.")
     max_content_length: int | None = Field(None, ge=100, description="Characters of an article.")
     compact: bool = Field(True, description="false: longer texts, whole tables.")
 
@@ -56,10 +56,7 @@ class QueryRequest(BudgetedRequest):
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer in Markdown, the lines in it that name sources, and the request that continues it.
-
-    It is empty if nothing was found.
-    """
+    """An answer in Markdown, its source lines, and the request that continues it; `is_empty` if nothing was found."""
 
     text: str
     sources: tuple[str, ...] = ()
@@ -69,7 +66,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class QueryContext:
-    """One query being answered: the request, the archives that it asks, all there are, and what continues the last."""
+    """A query, the archives that it is about, all archives, and the request that continues the previous answer."""
 
     app: App
     request: QueryRequest
@@ -84,22 +81,22 @@ class QueryContext:
 
     @property
     def max_chars(self) -> int:
-        """How many characters are read of an article."""
+        """Characters of an article per reply."""
         whole = self.app.settings.content.max_content_length
         return self.request.max_content_length or (_ARTICLE_CHARS if self.request.compact else whole)
 
     def budget(self, default: float = DEFAULT_TOKENS) -> tuple[float, excerpts.Cost]:
-        """Return how many tokens an answer may have, and how they are counted."""
+        """Return how many tokens an answer may have, and the function that counts them."""
         if self.request.max_tokens:
             return self.request.max_tokens, excerpts.by_estimate
         return (default if self.request.compact else BUDGETS["large"]), excerpts.by_characters
 
     def tokens_left(self, foot: str, default: float = DEFAULT_TOKENS) -> float:
-        """Return how many tokens there are for what stands above a line."""
+        """Return how many tokens are left above the last lines of a reply."""
         return self.budget(default)[0] - tokens.estimate(foot) * tokens.SAFETY_FACTOR
 
     async def call_each(self, call: Call[Result]) -> Outcomes[Result]:
-        """Run a call on every archive of the query; if there is only one, its error is raised."""
+        """Run a call on each archive of the query; with only one archive, raise its error."""
         outcomes = await self.app.workers.call_each(self.archives, call)
         if len(self.archives) == 1:
             for error in outcomes.errors.values():
@@ -108,17 +105,17 @@ class QueryContext:
         return outcomes
 
     async def archive(self, name: str | None = None) -> ArchiveFile:
-        """Return the one archive that is meant, or raise an error that lists them."""
+        """Return the archive that a query is about, or raise an error that lists all archives."""
         if name is None and len(self.archives) == 1:
             return self.archives[0]
         return await self.app.find_archive(name)
 
     async def score_titles(self, titles: list[str], fuzzy: list[str]) -> dict[str, list[float]]:
-        """Return how well each archive knows each of some titles."""
+        """Return the scores of titles, by archive."""
         return (await self.call_each(ScoreTitles(titles, fuzzy))).results
 
     async def archive_with_title(self, title: str) -> ArchiveFile:
-        """Return the archive that knows a title best."""
+        """Return the archive with the best match for a title."""
         if len(self.archives) == 1:
             return self.archives[0]
         scores = await self.score_titles([title], [title])
@@ -131,14 +128,14 @@ class QueryContext:
         return next(archive for archive in self.archives if archive.name == best)
 
     def text_reply(self, text: str, source: str = "", default: float = DEFAULT_TOKENS) -> Reply:
-        """Reply with a text, cut to the budget, above the line of its source."""
+        """Reply with a text, truncated to the budget, and its source line."""
         text = tokens.truncate(text, self.tokens_left(source, default))
         return Reply("\n\n".join(filter(None, (text, source))), sources=(source,) if source else ())
 
     def list_reply(
         self, head: str, rows: Sequence[str], *, foot: str = "", source: str = "", is_complete: bool = True
     ) -> Reply:
-        """Reply with as many rows as fit the budget, and say how to get the others."""
+        """Reply with as many rows as fit the budget, and a line that says how to continue."""
         text = ""
         for count in range(len(rows), -1, -1):
             continuation = None if is_complete and count == len(rows) else self._from_row(self.request.offset + count)
@@ -155,7 +152,7 @@ class QueryContext:
         if continuation is None:
             return ""
         request = continuation.model_dump(exclude_defaults=True, exclude={"offset", "cursor"})
-        cursor = cursors.encode(TOOL, fingerprint(self.library), continuation.offset, request)
+        cursor = cursors.encode(TOOL, fingerprint_archives(self.library), continuation.offset, request)
         return f"[offset={continuation.offset} continues; cursor={cursor}]"
 
 
