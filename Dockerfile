@@ -1,16 +1,16 @@
 # OpenZIM MCP in a container.
 #
 #   docker build --tag openzim-mcp .
-#   docker run --rm --interactive --volume "$HOME/zims:/data:ro" openzim-mcp        a client speaks to it over stdio
+#   docker run --rm --interactive --volume "$HOME/zims:/data:ro" openzim-mcp        for a client that uses stdio
 #
-# Over HTTP, by one variable. The image listens on all addresses, since its own loopback cannot be reached from outside;
-# so it does not start without a token (OPENZIM_MCP_AUTH_TOKEN or OPENZIM_MCP_AUTH_TOKEN_FILE), and ends with 2:
+# For HTTP, set one variable. The server listens on all addresses, because the loopback address of a container cannot be
+# reached from outside; without a token (OPENZIM_MCP_AUTH_TOKEN or OPENZIM_MCP_AUTH_TOKEN_FILE) it exits with code 2:
 #
 #   docker run --rm --env OPENZIM_MCP_TRANSPORT=http --env OPENZIM_MCP_AUTH_TOKEN --publish 127.0.0.1:8000:8000 \
 #     --volume "$HOME/zims:/data:ro" openzim-mcp
 #
-# The minor version is fixed, and a rebuild brings the fixes of Python and Debian; to fix every byte, give a digest:
-# --build-arg PYTHON=3.13-slim-trixie@sha256:… . Slim and not Alpine: the tests run with wheels for glibc.
+# The minor version is pinned, and a rebuild gets the fixes of Python and Debian; to pin the whole image, use a digest:
+# --build-arg PYTHON=3.13-slim-trixie@sha256:… . Slim instead of Alpine: the tests run with wheels for glibc.
 ARG PYTHON=3.13-slim-trixie
 
 FROM python:${PYTHON} AS wheel
@@ -22,7 +22,7 @@ COPY LICENSE README.md pyproject.toml ./
 COPY scripts scripts/
 COPY docs docs/
 COPY src src/
-# The handbook is made of docs/ here, and is in the wheel.
+# This also builds the handbook from docs/, which is part of the wheel.
 RUN pip wheel --no-build-isolation --no-deps --wheel-dir /wheels .
 
 FROM python:${PYTHON} AS install
@@ -32,7 +32,7 @@ RUN python -m venv --without-pip /opt/openzim-mcp
 COPY deploy/runtime.lock ./
 RUN pip --python /opt/openzim-mcp install --only-binary :all: --require-hashes --requirement runtime.lock
 COPY --from=wheel /wheels /wheels
-# Without an index: what the lock has forgotten ends the build. One wheel is there, so it needs no version:
+# Without an index, a package that is missing in the lock fails the build. There is one wheel, so it needs no version:
 # hadolint ignore=DL3013
 RUN pip --python /opt/openzim-mcp install --no-index --find-links /wheels "openzim-mcp[cluster,telemetry]"
 
@@ -44,10 +44,10 @@ LABEL org.opencontainers.image.title="OpenZIM MCP" \
       org.opencontainers.image.licenses="GPL-3.0-or-later" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-# A new volume takes the owner of /data, so that `download` can write into it.
+# A new volume gets the owner of /data, so that `download` can write into it.
 RUN install --directory --owner=10001 --group=10001 /data
 COPY --from=install /opt/openzim-mcp /opt/openzim-mcp
-# Nothing is written but verdicts on archives, below /tmp; on a read-only root without a tmpfs there, not even those.
+# Only results of verifications are written, below /tmp; on a read-only root without a tmpfs there, not even those.
 ENV PATH="/opt/openzim-mcp/bin:${PATH}" \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
