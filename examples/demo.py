@@ -17,7 +17,7 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("Which archives are there?", "zim_health", {}),
     ("What is this archive?", "zim_metadata", {}),
     ("What does it contain?", "zim_browse", {"namespace": "C", "limit": 3}),
-    ("Ask a question:", "zim_query", {"query": "what if an archive makes libzim crash?", "compact_budget": 150}),
+    ("Ask a question:", "zim_query", {"query": "are symbolic links followed?", "compact_budget": 150}),
     ("Search:", "zim_search", {"query": "what if an archive makes libzim crash?", "limit": 1}),
     ("Read an article, in spite of a typo:", "zim_get", {"entry_path": "safty", "max_content_length": 500}),
     ("What are its sections?", "zim_get", {"entry_path": "safety", "view": "toc"}),

@@ -153,7 +153,7 @@ def exit_codes_table() -> str:
 def demo_calls() -> str:
     """Return tool calls and the answers of a server for the handbook."""
     calls: list[tuple[str, dict[str, Any]]] = [
-        ("zim_query", {"query": "what if an archive makes libzim crash?", "compact_budget": 200}),
+        ("zim_query", {"query": "are symbolic links followed?", "compact_budget": 200}),
         ("zim_get", {"entry_path": "safty", "max_content_length": 600}),
         ("zim_browse", {"namespce": "C"}),
     ]
