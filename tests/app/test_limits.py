@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,3 +84,17 @@ def test_stdio_client_is_not_limited_by_default(
 
     for _ in range(30):
         assert server.call("zim_search", query="Ravenport", cross_file=True).get("status") != "error"
+
+
+@pytest.mark.parametrize(("archives", "answered"), [(1, 4), (10, 4), (11, 2)])
+def test_query_costs_one_token_per_ten_archives(
+    open_server: Callable[..., StdioServer], town_zim: Path, tmp_path: Path, archives: int, answered: int
+) -> None:
+    for number in range(archives):
+        shutil.copy(town_zim, tmp_path / f"copy{number}.zim")
+    limits = {"ENABLED": "true", "BURST_SIZE": "4", "REQUESTS_PER_SECOND": "0.01"}
+    server = open_server(tmp_path, **{f"RATE_LIMIT__{name}": value for name, value in limits.items()})
+
+    replies = [server.request("tools/call", {"name": "zim_query", "arguments": {"query": "help"}}) for _ in range(5)]
+
+    assert sum(not reply.get("isError") for reply in replies) == answered

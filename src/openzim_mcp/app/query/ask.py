@@ -38,6 +38,8 @@ _IN_ARCHIVE = re.compile(
 _WORDS = re.compile(r"[^\W_]+")
 _MIN_NAME_CHARS = 4
 _MAX_NOTE_CHARS = 240
+_ARCHIVES_PER_TOKEN = 10
+"""The call itself has paid for the first of them: a query asks every archive, which is work with hundreds of them."""
 _MAX_ALTERNATIVES = 2
 _ABOUT_AN_ARTICLE = {"article", "links", "outline", "related", "section", "summary"}
 
@@ -48,6 +50,8 @@ async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) 
     last = app.continuations.get(caller.connection)
     continuation = last if isinstance(last, QueryRequest) else None
     resumed = _resume(request, fingerprint_archives(archives))
+    if not resumed.zim_file_path:
+        await app.charge(caller, "default", (len(archives) - 1) // _ARCHIVES_PER_TOKEN)
     reply = await _reply(QueryContext(app, resumed, archives, archives, continuation))
     if isinstance(reply, Reply):
         app.continuations.put(caller.connection, reply.continuation)
