@@ -13,7 +13,7 @@ help: ## show this list
 demo: $(READY) ## run a client against the server, on the handbook
 	@$(BIN)/python examples/demo.py
 
-# Three processes keep two cores busy, because a third of the time is spent waiting.
+# Three processes keep two cores busy, because many tests wait for timeouts and other processes.
 test: $(READY) ## run every test
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
