@@ -74,7 +74,7 @@ def argument_tables() -> str:
     for tool in tools.TOOLS:
         rows = [
             [f"`{name}`", _describe_type(property_schema), property_schema["description"]]
-            for name, property_schema in tools.schema(tool.request)["properties"].items()
+            for name, property_schema in tools.argument_schema(tool.request)["properties"].items()
         ]
         cost = _describe_cost(tool)
         parts.append(f"### {tool.name}\n\n{tool.description}\n\n{_table(['argument', 'type', ''], rows)}\n{cost}\n")

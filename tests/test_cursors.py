@@ -7,7 +7,7 @@ import pytest
 from openzim_mcp import cursors, errors
 
 
-def test_a_cursor_carries_the_whole_request() -> None:
+def test_cursor_carries_the_request() -> None:
     cursor = cursors.encode("zim_browse", "some-uuid", 200, {"namespace": "C", "archive": "Zürich"})
 
     assert cursors.decode(cursor, "zim_browse") == ("some-uui", 200, {"namespace": "C", "archive": "Zürich"})
@@ -25,13 +25,13 @@ def test_a_cursor_carries_the_whole_request() -> None:
         base64.urlsafe_b64encode(b"[" * 3000).decode(),
     ],
 )
-def test_what_is_no_cursor_is_refused_with_a_hint(cursor: str) -> None:
+def test_invalid_cursor_is_refused_with_a_hint(cursor: str) -> None:
     with pytest.raises(errors.InvalidCursor) as caught:
         cursors.decode(cursor, "zim_browse")
 
     assert caught.value.hint
 
 
-def test_a_cursor_of_another_tool_is_refused() -> None:
+def test_cursor_of_another_tool_is_refused() -> None:
     with pytest.raises(errors.InvalidCursor, match="comes from zim_search"):
         cursors.decode(cursors.encode("zim_search", "u", 0, {}), "zim_browse")

@@ -5,7 +5,7 @@ import pytest
 from openzim_mcp import errors
 
 
-def test_a_payload_has_the_fields_of_the_contract_and_those_of_the_case() -> None:
+def test_payload_has_message_hint_and_details() -> None:
     error = errors.OpenZimMcpRateLimitError("Too many calls.", hint="Wait.", retry_after=0.5)
 
     assert error.payload("zim_browse") == {
@@ -17,7 +17,7 @@ def test_a_payload_has_the_fields_of_the_contract_and_those_of_the_case() -> Non
     }
 
 
-def test_an_error_without_an_operation_of_its_own_names_the_tool() -> None:
+def test_payload_without_an_operation_names_the_tool() -> None:
     assert errors.OpenZimMcpError("No.").payload("zim_health") == {
         "status": "error",
         "operation": "zim_health",
@@ -25,16 +25,20 @@ def test_an_error_without_an_operation_of_its_own_names_the_tool() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", [errors.ArchiveUnusable, errors.InvalidCursor, errors.OutOfMemory])
-def test_an_error_survives_the_way_from_a_worker(kind: type[errors.OpenZimMcpError]) -> None:
-    sent = kind("It is so.", hint="Do this.", archive="a.zim")
+@pytest.mark.parametrize("error_class", [errors.ArchiveUnusable, errors.InvalidCursor, errors.OutOfMemory])
+def test_error_of_a_worker_is_rebuilt(error_class: type[errors.OpenZimMcpError]) -> None:
+    raised = error_class("It is so.", hint="Do this.", archive="a.zim")
 
-    received = errors.from_wire(sent.to_wire())
+    rebuilt = errors.rebuild_error(error_class.__name__, raised.message, raised.hint, raised.details)
 
-    assert type(received) is kind
-    assert received.payload("t") == sent.payload("t")
+    assert type(rebuilt) is error_class
+    assert rebuilt.payload("t") == raised.payload("t")
 
 
-def test_the_tree_of_the_specification_is_there() -> None:
+def test_unknown_error_of_a_worker_is_an_archive_error() -> None:
+    assert type(errors.rebuild_error("Unknown", "It is so.", None, {})) is errors.OpenZimMcpArchiveError
+
+
+def test_base_classes_exist() -> None:
     for name in ("Configuration", "Validation", "Archive", "RateLimit"):
         assert issubclass(getattr(errors, f"OpenZimMcp{name}Error"), errors.OpenZimMcpError)

@@ -9,7 +9,7 @@ import pytest
 from openzim_mcp.zimfile import NotAZim, ZimFile, check_header, checksum_matches, stat_parts
 
 
-def quiet(_done: int, _total: int) -> None:
+def ignore_progress(_bytes_read: int, _total: int) -> None:
     pass
 
 
@@ -27,11 +27,11 @@ def quiet(_done: int, _total: int) -> None:
         ("real/wikibooks_aa_2014-11.zim", None),
     ],
 )
-def test_the_first_bytes_and_the_size_tell_what_is_wrong(zims: Path, name: str, problem: str | None) -> None:
+def test_header_check_names_the_problem(zims: Path, name: str, problem: str | None) -> None:
     assert check_header([str(zims / name)], modified=0).problem == problem
 
 
-def test_a_file_that_has_just_changed_and_is_short_is_still_being_written(town_zim: Path, tmp_path: Path) -> None:
+def test_short_file_modified_just_now_is_being_written(town_zim: Path, tmp_path: Path) -> None:
     growing = tmp_path / "growing.zim"
     growing.write_bytes(town_zim.read_bytes()[:5000])
 
@@ -40,44 +40,46 @@ def test_a_file_that_has_just_changed_and_is_short_is_still_being_written(town_z
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_says_so(town_zim: Path, tmp_path: Path) -> None:
-    closed = tmp_path / "closed.zim"
-    closed.write_bytes(town_zim.read_bytes())
-    closed.chmod(0)
+def test_unreadable_file_is_a_problem(town_zim: Path, tmp_path: Path) -> None:
+    unreadable = tmp_path / "unreadable.zim"
+    unreadable.write_bytes(town_zim.read_bytes())
+    unreadable.chmod(0)
 
-    assert check_header([str(closed)], modified=0).problem == "cannot be read: Permission denied"
-
-
-def test_a_file_that_is_gone_says_so(tmp_path: Path) -> None:
-    assert check_header([str(tmp_path / "gone.zim")], modified=0).problem == "cannot be read: No such file or directory"
+    assert check_header([str(unreadable)], modified=0).problem == "cannot be read: Permission denied"
 
 
-def test_a_version_that_nobody_reads_is_named(town_zim: Path, tmp_path: Path) -> None:
+def test_missing_file_is_a_problem(tmp_path: Path) -> None:
+    assert (
+        check_header([str(tmp_path / "missing.zim")], modified=0).problem == "cannot be read: No such file or directory"
+    )
+
+
+def test_unsupported_version_is_named(town_zim: Path, tmp_path: Path) -> None:
     future = tmp_path / "future.zim"
-    raw = bytearray(town_zim.read_bytes())
-    raw[4:6] = (9).to_bytes(2, "little")
-    future.write_bytes(raw)
+    content = bytearray(town_zim.read_bytes())
+    content[4:6] = (9).to_bytes(2, "little")
+    future.write_bytes(content)
 
     with pytest.raises(NotAZim, match="version 9"):
         ZimFile([str(future)]).header()
 
 
-def test_parts_read_as_one_file(town_zim: Path, tmp_path: Path) -> None:
+def test_parts_are_read_as_one_file(town_zim: Path, tmp_path: Path) -> None:
     whole = town_zim.read_bytes()
     parts = [tmp_path / name for name in ("x.zimaa", "x.zimab", "x.zimac")]
-    for part, piece in zip(parts, (whole[:100], whole[100:40_000], whole[40_000:]), strict=True):
-        part.write_bytes(piece)
+    for part, content in zip(parts, (whole[:100], whole[100:40_000], whole[40_000:]), strict=True):
+        part.write_bytes(content)
 
-    raw = ZimFile([str(part) for part in parts])
+    file = ZimFile([str(part) for part in parts])
 
-    assert raw.size == len(whole)
-    assert raw.read(90, 40_000) == whole[90:40_090]
-    assert raw.read(len(whole) - 5, 100) == whole[-5:]
-    assert checksum_matches([str(part) for part in parts], quiet) is True
+    assert file.size == len(whole)
+    assert file.read(90, 40_000) == whole[90:40_090]
+    assert file.read(len(whole) - 5, 100) == whole[-5:]
+    assert checksum_matches([str(part) for part in parts], ignore_progress) is True
 
 
 @pytest.mark.parametrize(
-    ("name", "sound"),
+    ("name", "is_valid"),
     [
         ("built/se_coffee.zim", True),
         ("real/wikipedia_en_100_mini_2022-10.zim", True),
@@ -87,20 +89,20 @@ def test_parts_read_as_one_file(town_zim: Path, tmp_path: Path) -> None:
         ("damaged/zeroed_index_aborts_search.zim", False),
     ],
 )
-def test_the_checksum_tells_sound_from_damaged(zims: Path, name: str, *, sound: bool) -> None:
-    assert checksum_matches([str(zims / name)], quiet) is sound
+def test_checksum_matches_only_valid_files(zims: Path, name: str, *, is_valid: bool) -> None:
+    assert checksum_matches([str(zims / name)], ignore_progress) is is_valid
 
 
-def test_progress_reaches_the_end(town_zim: Path) -> None:
-    seen: list[tuple[int, int]] = []
+def test_checksum_progress_ends_at_the_total(town_zim: Path) -> None:
+    progress: list[tuple[int, int]] = []
 
-    checksum_matches([str(town_zim)], lambda done, total: seen.append((done, total)))
+    checksum_matches([str(town_zim)], lambda bytes_read, total: progress.append((bytes_read, total)))
 
     total = town_zim.stat().st_size - 16
-    assert seen[-1] == (total, total)
+    assert progress[-1] == (total, total)
 
 
-def test_identity_changes_with_every_kind_of_replacement(town_zim: Path, tmp_path: Path) -> None:
+def test_identity_changes_when_a_file_is_touched_or_replaced(town_zim: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.zim"
     file.write_bytes(town_zim.read_bytes())
     before = stat_parts([str(file)]).identity

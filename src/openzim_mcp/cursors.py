@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openzim_mcp import errors
 
 _MAX_CURSOR_CHARS = 16_384
 UUID_CHARS = 8
-"""So many characters tell archives apart: a model pays for every one of a cursor."""
+"""Enough characters of a UUID to tell archives apart; models pay for each character of a cursor."""
 
 
 class Cursor(NamedTuple):
@@ -19,11 +19,11 @@ class Cursor(NamedTuple):
 
     uuid: str
     position: int
-    request: dict[str, Any]
+    request: dict[str, object]
 
 
-def encode(tool: str, uuid: str, position: int, request: dict[str, Any]) -> str:
-    """Return a cursor for the rest of a request to a tool about the archive of that UUID."""
+def encode(tool: str, uuid: str, position: int, request: dict[str, object]) -> str:
+    """Return a cursor that continues a request to a tool at a position; the UUID is the archive's."""
     body = json.dumps([tool, uuid[:UUID_CHARS], position, request], separators=(",", ":"), ensure_ascii=False)
     return base64.urlsafe_b64encode(body.encode()).rstrip(b"=").decode()
 
@@ -51,7 +51,7 @@ def decode(cursor: str, tool: str) -> Cursor:
 
 
 def require_same(in_cursor: object, in_call: object, name: str) -> None:
-    """Refuse a cursor that continues something other than the call asks for."""
+    """Refuse a cursor that continues a request other than the call's."""
     if in_call != in_cursor:
         raise errors.InvalidCursor(
             f"This cursor continues a listing of another {name}.",
@@ -59,8 +59,8 @@ def require_same(in_cursor: object, in_call: object, name: str) -> None:
         )
 
 
-def position(tool: str, cursor: str | None, offset: int, uuid: str, request: dict[str, Any]) -> int:
-    """Return where a page starts: where the cursor says, if it continues this request, else at the offset."""
+def start_position(tool: str, cursor: str | None, offset: int, uuid: str, request: dict[str, object]) -> int:
+    """Return where a page starts: at the position of the cursor, which must continue this request, or at the offset."""
     if cursor is None:
         return offset
     decoded = decode(cursor, tool)
@@ -71,6 +71,6 @@ def position(tool: str, cursor: str | None, offset: int, uuid: str, request: dic
     return decoded.position
 
 
-def next_cursor(tool: str, uuid: str, stop: int, total: int, request: dict[str, Any]) -> str | None:
+def next_cursor(tool: str, uuid: str, stop: int, total: int, request: dict[str, object]) -> str | None:
     """Return the cursor of the page that starts at `stop`; None if the list has ended."""
     return None if stop >= total else encode(tool, uuid, stop, request)

@@ -3,23 +3,23 @@
 OpenZimMcpError
 ├── OpenZimMcpConfigurationError   a setting or a directory is wrong; the command ends with exit code 2
 ├── OpenZimMcpValidationError      an argument is wrong
-│   ├── ArchiveNotFound            no such archive, or several and none named
-│   ├── InvalidCursor              a cursor that does not belong to this call
+│   ├── ArchiveNotFound            no such archive, or none given where there are several
+│   ├── InvalidCursor              the cursor does not belong to this call
 │   ├── EntryNotFound              the archive has no such entry
-│   ├── InvalidPathCombination     a call that asks for several things at once, or for none
+│   ├── InvalidPathCombination     the call asks for several things at once, or for none
 │   ├── NamespaceNotFound          the archive has no such namespace or folder
-│   ├── NoNextPage                 nothing that goes on was asked for before
-│   ├── OutOfRange                 an offset beyond the end
+│   ├── NoNextPage                 the previous answer was complete, or there is none
+│   ├── OutOfRange                 the offset is beyond the end
 │   ├── ResourceNotFound           no resource has this URI
 │   └── SectionNotFound            the article has no such section
 ├── OpenZimMcpArchiveError         an archive cannot be read
-│   ├── ArchiveUnusable            the file is not a sound, complete ZIM file
+│   ├── ArchiveUnusable            the file is damaged, incomplete or not a ZIM file
 │   ├── ArchiveChanged             the file was replaced during the call
-│   ├── ArchiveQuarantined         it made the reader crash or hang, and its file has not changed since
-│   ├── EntryTooLarge              an entry is larger than may be sent
-│   ├── OutOfMemory                reading it takes more memory than a worker may have
-│   ├── RedirectLoop               an entry redirects in a circle, or more than ten times
-│   └── WorkerFailed               the process that reads archives cannot be started or kept
+│   ├── ArchiveQuarantined         it crashed a worker or took too long, and its file has not changed since
+│   ├── EntryTooLarge              the entry is larger than the limit
+│   ├── OutOfMemory                reading it takes more memory than a worker may use
+│   ├── RedirectLoop               the entry redirects in a circle, or more than ten times
+│   └── WorkerFailed               a worker process cannot be started, or exited
 ├── FileNotWritable                a download or a client's configuration cannot be written
 │   └── NotEnoughSpace             the file is larger than the free space
 ├── OpenZimMcpDownloadError        a download failed (commands only, never a tool)
@@ -30,7 +30,7 @@ OpenZimMcpError
 │   └── NotInCatalog               the catalog has no archive of that name, or several
 └── OpenZimMcpRateLimitError       too many calls
 
-Messages are built from an archive's name, never from a path, so that no error can show where a file lies.
+Messages name an archive, never a path, so that no error shows where a file is stored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from typing import Any
 
 
 class OpenZimMcpError(Exception):
-    """The base: a message, a hint that says what to do next, and fields of the case."""
+    """The base: a message, a hint that says what to do next, and details that depend on the error."""
 
     operation: str | None = None
 
@@ -49,9 +49,13 @@ class OpenZimMcpError(Exception):
         self.hint = hint
         self.details = details
 
-    def payload(self, operation: str) -> dict[str, Any]:
+    def payload(self, operation: str) -> dict[str, object]:
         """Return the error as a tool result."""
-        payload: dict[str, Any] = {"status": "error", "operation": self.operation or operation, "message": self.message}
+        payload: dict[str, object] = {
+            "status": "error",
+            "operation": self.operation or operation,
+            "message": self.message,
+        }
         if self.hint:
             payload["hint"] = self.hint
         return payload | self.details
@@ -68,7 +72,7 @@ class OpenZimMcpValidationError(OpenZimMcpError):
 
 
 class ArchiveNotFound(OpenZimMcpValidationError):
-    """The call names no archive that is served, or none where there are several."""
+    """The server has no archive of that name, or the call names none and there are several."""
 
     operation = "archive_not_found"
 
@@ -92,7 +96,7 @@ class InvalidPathCombination(OpenZimMcpValidationError):
 
 
 class OutOfRange(OpenZimMcpValidationError):
-    """The offset lies beyond the end of the text."""
+    """The offset is beyond the end."""
 
     operation = "offset_out_of_range"
 
@@ -116,7 +120,7 @@ class NamespaceNotFound(OpenZimMcpValidationError):
 
 
 class NoNextPage(OpenZimMcpValidationError):
-    """The call asks for the next page, and nothing that goes on was asked for before."""
+    """The call asks for the next page, but the previous answer was complete, or there is none."""
 
 
 class OpenZimMcpArchiveError(OpenZimMcpError):
@@ -124,7 +128,7 @@ class OpenZimMcpArchiveError(OpenZimMcpError):
 
 
 class ArchiveUnusable(OpenZimMcpArchiveError):
-    """The file is damaged, incomplete, unreadable or no ZIM file at all."""
+    """The file is damaged, incomplete, unreadable or not a ZIM file."""
 
     operation = "archive_unusable"
 
@@ -136,13 +140,13 @@ class ArchiveChanged(OpenZimMcpArchiveError):
 
 
 class ArchiveQuarantined(OpenZimMcpArchiveError):
-    """The archive, or its index, made the reader crash or hang and stays closed until its file changes."""
+    """The archive or its index crashed a worker or took too long; it is quarantined until its file changes."""
 
     operation = "archive_quarantined"
 
 
 class EntryTooLarge(OpenZimMcpArchiveError):
-    """The entry is larger than may be sent."""
+    """The entry is larger than the limit."""
 
     operation = "entry_too_large"
 
@@ -154,13 +158,13 @@ class RedirectLoop(OpenZimMcpArchiveError):
 
 
 class OutOfMemory(OpenZimMcpArchiveError):
-    """Reading takes more memory than a worker process may have."""
+    """Reading takes more memory than a worker process may use."""
 
     operation = "out_of_memory"
 
 
 class WorkerFailed(OpenZimMcpArchiveError):
-    """The process that reads archives cannot be started or kept alive."""
+    """A worker process cannot be started, or exited."""
 
     operation = "worker_failed"
 
@@ -217,14 +221,14 @@ class OpenZimMcpRateLimitError(OpenZimMcpError):
     operation = "rate_limited"
 
 
-def _subclasses(root: type[OpenZimMcpError]) -> dict[str, type[OpenZimMcpError]]:
+def _classes_by_name(root: type[OpenZimMcpError]) -> dict[str, type[OpenZimMcpError]]:
     classes = {root.__name__: root}
     for child in root.__subclasses__():
-        classes |= _subclasses(child)
+        classes |= _classes_by_name(child)
     return classes
 
 
-def rebuild(name: str, message: str, hint: str | None, details: dict[str, Any]) -> OpenZimMcpError:
-    """Return an error that a worker process raised, by the name of its class."""
-    kind = _subclasses(OpenZimMcpError).get(name, OpenZimMcpArchiveError)
-    return kind(message, hint=hint, **details)
+def rebuild_error(name: str, message: str, hint: str | None, details: dict[str, object]) -> OpenZimMcpError:
+    """Return the error that a worker process raised, by the name of its class."""
+    error_class = _classes_by_name(OpenZimMcpError).get(name, OpenZimMcpArchiveError)
+    return error_class(message, hint=hint, **details)

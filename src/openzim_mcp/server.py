@@ -1,4 +1,4 @@
-"""The composition root: builds the application, registers its surface, runs a transport."""
+"""The composition root: builds the application and runs a transport."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 from starlette.routing import Router
@@ -35,7 +35,7 @@ _STDIO_WORKERS = 2
 
 
 def serve(settings: config.Settings) -> int:
-    """Serve until the client leaves or a signal comes; return the exit code."""
+    """Serve until the client disconnects or a signal arrives; return the exit code."""
     for sentence in config.unknown_variables():
         log.warning(sentence)
     try:
@@ -49,7 +49,7 @@ def serve(settings: config.Settings) -> int:
 
 
 def _serve_http(settings: config.Settings) -> int:
-    from openzim_mcp.http import redis_limits, serve  # noqa: PLC0415  a server over a pipe does without it
+    from openzim_mcp.http import redis_limits, serve  # noqa: PLC0415  the stdio server does not need it
 
     if settings.redis_url:
         redis_limits.check_redis_url(settings.redis_url.get_secret_value())
@@ -59,36 +59,36 @@ def _serve_http(settings: config.Settings) -> int:
 
 
 def http_application(settings: config.Settings) -> ASGIApp:
-    """Return the application that a process serves; what it needs runs as long as it does."""
+    """Return the ASGI application of one process; its lifespan starts and stops the app."""
     from openzim_mcp.http.app import Application  # noqa: PLC0415
     from openzim_mcp.http.redis_limits import RedisBuckets  # noqa: PLC0415
 
     redis = settings.redis_url
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = settings.worker.count or max(1, cores // settings.processes)
-    served: list[ASGIApp] = []
+    applications: list[ASGIApp] = []
 
     @contextlib.asynccontextmanager
-    async def lifespan(_router: object) -> AsyncIterator[dict[str, Any]]:
-        store = RedisBuckets(settings.rate_limit, redis.get_secret_value()) if redis else None
-        shared = contextlib.aclosing(store) if store else contextlib.nullcontext()
-        async with shared as buckets, _running(settings, workers, buckets) as (app, subscriptions):
+    async def lifespan(_router: object) -> AsyncIterator[dict[str, object]]:
+        redis_buckets = RedisBuckets(settings.rate_limit, redis.get_secret_value()) if redis else None
+        closing = contextlib.aclosing(redis_buckets) if redis_buckets else contextlib.nullcontext()
+        async with closing as buckets, _running_app(settings, workers, buckets) as (app, subscriptions):
             application = Application(build_server(app, subscriptions), app, subscriptions)
-            served.append(application.asgi)
+            applications.append(application.asgi)
             async with application.sessions.run():
                 yield {"shutdown": application.shutdown, "proxies": application.proxies}
 
     async def serve_request(scope: Scope, receive: Receive, send: Send) -> None:
-        await served[0](scope, receive, send)
+        await applications[0](scope, receive, send)
 
     return Router(default=serve_request, lifespan=lifespan)
 
 
 @contextlib.asynccontextmanager
-async def _running(
+async def _running_app(
     settings: config.Settings, workers: int, buckets: BucketStore | None = None
 ) -> AsyncIterator[tuple[App, Subscriptions]]:
-    """Run the application, and publish changes of the directories, while the block runs."""
+    """Run the app while the block runs, and publish changes in the directories."""
     async with App.open(settings, workers=workers, buckets=buckets) as app, anyio.create_task_group() as tasks:
         is_watching = anyio.Event()
         subscriptions = Subscriptions(is_watching=is_watching if settings.subscriptions_enabled else None)
@@ -100,7 +100,7 @@ async def _running(
 
 async def _serve_stdio(settings: config.Settings) -> None:
     workers = settings.worker.count or _STDIO_WORKERS
-    async with _running(settings, workers) as (app, subscriptions), anyio.create_task_group() as tasks:
+    async with _running_app(settings, workers) as (app, subscriptions), anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
         logged = anyio.Event()
         tasks.start_soon(_log_banner, app, logged)
@@ -114,7 +114,7 @@ async def _serve_stdio(settings: config.Settings) -> None:
 
 
 async def _log_banner(app: App, logged: anyio.Event) -> None:
-    """Log what is served, without making the first client wait for a slow disk."""
+    """Log how many archives are served, without delaying the first client on a slow disk."""
     log.info("%s over stdio", _banner(await app.scan()))
     logged.set()
 
@@ -128,7 +128,7 @@ def _banner(scan: ScanResult) -> str:
 
 
 async def _stop_on_signal(scope: anyio.CancelScope) -> None:
-    """End the server when the system asks it to."""
+    """Stop the server on SIGTERM and SIGHUP."""
     if os.name != "posix":
         return
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:

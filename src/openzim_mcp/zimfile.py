@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Identity = NewType("Identity", str)
-"""Names one state of a file: it changes when the file does. It is compared, hashed and stored, never taken apart."""
+"""Identifies one state of a file and changes with it; opaque: it is compared, hashed and stored only."""
 
 _HEADER = struct.Struct("<IHH16sIIQQQQIIQ")
 _MAGIC_NUMBER = 0x044D495A
@@ -41,17 +41,18 @@ class FileState(NamedTuple):
 def stat_parts(parts: Sequence[str]) -> FileState:
     """Return the present state of a file, given as its parts."""
     stats = [os.stat(part) for part in parts]
-    state = ",".join(f"{s.st_dev}:{s.st_ino}:{s.st_size}:{s.st_mtime_ns}" for s in stats)
+    state = ",".join(f"{stat.st_dev}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}" for stat in stats)
     digest = hashlib.blake2b(state.encode(), digest_size=16).hexdigest()
-    return FileState(Identity(digest), sum(s.st_size for s in stats), max(s.st_mtime_ns for s in stats) / 1e9)
+    modified = max(stat.st_mtime_ns for stat in stats) / 1e9
+    return FileState(Identity(digest), sum(stat.st_size for stat in stats), modified)
 
 
 @dataclass(frozen=True)
 class ArchiveFile:
     """One archive of the library.
 
-    `name` is unique and has no `.zim`; `path` is where it was seen, `parts` are the real files behind it; a `problem`
-    says why it cannot be opened.
+    `name` is unique and has no `.zim`; `path` is where the scan came across it, `parts` are its files, with links
+    resolved; a `problem` says why it cannot be opened.
     """
 
     name: str
@@ -85,16 +86,16 @@ class Header:
 
     @property
     def file_size(self) -> int | None:
-        """The size of the complete file, where the header tells."""
+        """The size of the complete file, if the header has it."""
         return None if self.checksum_offset is None else self.checksum_offset + _CHECKSUM_BYTES
 
 
 class NotAZim(Exception):
-    """The bytes do not start a ZIM file that can be read; the message says why."""
+    """The file does not start with a ZIM header that can be read; the message says why."""
 
 
 class ZimFile:
-    """Random access over the parts of one file."""
+    """Random access to a file in one or more parts."""
 
     def __init__(self, parts: Sequence[str]) -> None:
         self._parts = parts
@@ -135,7 +136,7 @@ class ZimFile:
             checksum_offset=checksum_offset if mime_list >= _HEADER.size else None,
         )
 
-    def namespace_of(self, header: Header, entry: int) -> str:
+    def read_namespace(self, header: Header, entry: int) -> str:
         """Return the namespace letter of an entry, or NUL where the file is damaged."""
         pointer = self.read(header.path_pointers + _POINTER_BYTES * entry, _POINTER_BYTES)
         if len(pointer) < _POINTER_BYTES:
@@ -144,7 +145,7 @@ class ZimFile:
 
 
 class HeaderCheck(NamedTuple):
-    """The UUID in a header, and why the file cannot be opened, if so; `is_growing` where that may change by itself."""
+    """The UUID in a header, and why the file cannot be opened; `is_growing` if it may become complete by itself."""
 
     uuid: str = ""
     problem: str | None = None
@@ -170,7 +171,7 @@ def check_header(parts: Sequence[str], modified: float) -> HeaderCheck:
 
 
 def read_uuid(parts: Sequence[str]) -> str:
-    """Return the UUID in the header of a file, or nothing where it cannot be read."""
+    """Return the UUID in the header of a file; empty if it cannot be read."""
     try:
         return ZimFile(parts).header().uuid
     except (OSError, NotAZim):
@@ -178,9 +179,9 @@ def read_uuid(parts: Sequence[str]) -> str:
 
 
 def checksum_matches(parts: Sequence[str], report: Callable[[int, int], None]) -> bool | None:
-    """Compare the file with the MD5 that it carries; None if it carries none.
+    """Compare the file with its own MD5 checksum; None if it has none.
 
-    `report` is called with the bytes read so far and in all.
+    `report` is called with the number of bytes read so far and the total.
     """
     checksum_offset = ZimFile(parts).header().checksum_offset
     if checksum_offset is None:

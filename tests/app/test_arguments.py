@@ -50,7 +50,7 @@ def test_a_wrong_argument_is_named_with_what_is_accepted(given: dict[str, Any] |
 
 
 def test_the_schema_says_what_matters_and_no_more() -> None:
-    assert tools.schema(Sample) == {
+    assert tools.argument_schema(Sample) == {
         "type": "object",
         "properties": {
             "zim_file_path": {"description": "Archive name; may be left out if there is only one.", "type": "string"},

@@ -139,7 +139,7 @@ async def list_entry_page(app: App, archive: ArchiveFile, namespace: str, offset
 
 async def _walk(app: App, archive: ArchiveFile, request: BrowseRequest) -> EntryWalk:
     limit = request.limit or _ENTRIES_PER_WALK
-    start = cursors.position(BROWSE_TOOL, request.cursor, 0, archive.uuid, {})
+    start = cursors.start_position(BROWSE_TOOL, request.cursor, 0, archive.uuid, {})
     rows = await app.workers.call(archive, ListEntries(request.namespace or "", start, limit))
     if request.cursor:
         cursors.require_same(

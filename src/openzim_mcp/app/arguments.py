@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -11,6 +11,8 @@ from openzim_mcp.errors import OpenZimMcpValidationError
 from openzim_mcp.text import closest, safe_line, visible_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic_core import ErrorDetails
 
     from openzim_mcp.config import Operation
@@ -95,7 +97,7 @@ def resume(tool: str, request: AnyRequest) -> AnyRequest:
     return parse_request(type(request), cursors.decode(cursor, tool).request | arguments) if cursor else request
 
 
-def parse_request(model: type[AnyRequest], arguments: dict[str, Any] | None) -> AnyRequest:
+def parse_request(model: type[AnyRequest], arguments: Mapping[str, object] | None) -> AnyRequest:
     """Return a checked request, or raise an error that names each wrong argument and what is accepted."""
     try:
         return model.model_validate(arguments or {})
@@ -109,7 +111,7 @@ def parse_request(model: type[AnyRequest], arguments: dict[str, Any] | None) -> 
         ) from None
 
 
-def _explain_error(error: ErrorDetails, names: list[str], arguments: dict[str, Any]) -> str:
+def _explain_error(error: ErrorDetails, names: list[str], arguments: Mapping[str, object]) -> str:
     if not error["loc"]:
         return error["msg"].removeprefix("Value error, ")
     name = str(error["loc"][0])

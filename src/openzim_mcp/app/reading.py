@@ -187,7 +187,9 @@ async def read_links(app: App, request: LinksRequest, _caller: Caller = LOCAL) -
     """Read the links of an article, or find the articles related to it."""
     request = resume(LINKS_TOOL, request)
     archive = await app.find_archive(request.zim_file_path)
-    start = cursors.position(LINKS_TOOL, request.cursor, request.offset, archive.uuid, {"direction": request.direction})
+    start = cursors.start_position(
+        LINKS_TOOL, request.cursor, request.offset, archive.uuid, {"direction": request.direction}
+    )
     is_related = request.direction == "related"
     limit = request.limit or (_RELATED_PER_PAGE if is_related else _LINKS_PER_PAGE)
     page = await (_related_page if is_related else _outbound_page)(app, archive, request.entry_path or "", start, limit)

@@ -78,7 +78,7 @@ class SearchRequest(ArchiveRequest):
         """Return what the request is charged as; a search of all archives is charged when their number is known."""
         return _OPERATIONS[self.mode], 0 if self.cross_file else 1
 
-    def in_cursor(self, limit: int) -> dict[str, Any]:
+    def in_cursor(self, limit: int) -> dict[str, object]:
         """Return what a cursor carries of the request."""
         names = {"query", "mode", "namespace", "content_type"}
         return self.model_dump(include=names, exclude_none=True) | {"limit": limit}
@@ -154,7 +154,7 @@ async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> Se
     archive = await app.find_archive(request.zim_file_path)
     limit = request.limit or app.settings.content.default_search_limit
     in_cursor = request.in_cursor(limit)
-    start = cursors.position(TOOL, request.cursor, request.offset, archive.uuid, in_cursor)
+    start = cursors.start_position(TOOL, request.cursor, request.offset, archive.uuid, in_cursor)
     hits = await app.workers.call(archive, _search_call(app, request, query, start, limit))
     stop, total = start + limit, _listed_total(hits)
     cursor = cursors.next_cursor(TOOL, archive.uuid, stop, total, {"zim_file_path": archive.name} | in_cursor)
@@ -203,7 +203,7 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
     limit = request.limit or app.settings.content.default_search_limit
     in_cursor = request.in_cursor(limit)
     fingerprint = fingerprint_archives(archives)
-    start = cursors.position(TOOL, request.cursor, request.offset, fingerprint, in_cursor)
+    start = cursors.start_position(TOOL, request.cursor, request.offset, fingerprint, in_cursor)
     if start >= _MAX_MERGED_HITS:
         raise errors.OutOfRange(
             f"offset={start} is beyond the end: a list of all archives has {_MAX_MERGED_HITS} results at most.",

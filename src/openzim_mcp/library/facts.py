@@ -1,8 +1,8 @@
 """What is known of each archive, by the identity of its file.
 
-Cheap facts are kept in memory. Those that are expensive to make are also kept on disk, in the cache directory, so that
-other processes of this user have them: `ARCHIVES/IDENTITY/NAME.json`. A fact belongs to one state of a file; when the
-file changes, its identity does, and nothing of the old state is found any more.
+Cheap facts are kept in memory. Expensive ones are also kept on disk, in the cache directory, for other processes of
+this user: `archives/IDENTITY/NAME.json`. A fact belongs to one state of a file: when the file changes, its identity
+changes, and the facts of its old state are not used any more.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Fact = TypeVar("Fact")
 Scope = Literal["archive", "index"]
 
-_MAX_AGE_SECONDS = 30 * 24 * 3600
-"""A disk may lose bits without the file changing, so nothing is believed forever."""
+_FACT_TTL_SECONDS = 30 * 24 * 3600
+"""Facts expire, as a disk may lose bits without changing the identity of a file."""
 _MAX_ARCHIVES_ON_DISK = 1000
 
 
@@ -48,14 +48,14 @@ class ArchiveFacts:
     header: HeaderCheck | None = None
     description: Description | None = None
     unreadable: errors.OpenZimMcpError | None = None
-    """Why it cannot be opened, if it was tried."""
+    """Why opening it failed."""
     incidents: dict[Scope, Incident] = field(default_factory=dict)
     saved: dict[str, object] = field(default_factory=dict)
-    """What is also on disk, for where the disk cannot be written."""
+    """Facts that are on disk too, in case the disk cannot be written."""
 
 
 class _Saved(msgspec.Struct, Generic[Fact], frozen=True):
-    """A fact on disk: the archive that it belongs to, and when it was written."""
+    """A fact on disk, with the UUID of its archive and the time when it was written."""
 
     uuid: str
     saved_at: float
@@ -70,11 +70,11 @@ class FactStore:
         self._facts: dict[Identity, ArchiveFacts] = {}
 
     def of(self, identity: Identity) -> ArchiveFacts:
-        """Return what is known of a file in this state."""
+        """Return the facts of a file in this state."""
         return self._facts.setdefault(identity, ArchiveFacts())
 
     def retain(self, identities: Collection[Identity]) -> None:
-        """Forget the files that are not among these; a crash is remembered, as a lost directory may come back."""
+        """Drop the facts of all other files, except incidents: the directory of a file may become readable again."""
         for identity in list(self._facts):
             if identity not in identities and not self._facts[identity].incidents:
                 self._facts.pop(identity, None)
@@ -84,13 +84,13 @@ class FactStore:
         self.of(archive.identity).incidents[scope] = Incident(scope, reason, is_timeout)
 
     def clear_timeouts(self, archive: ArchiveFile) -> None:
-        """Lift the quarantine for being slow: a sleeping disk may be awake now. What crashed stays quarantined."""
+        """Lift a quarantine for a timeout, as the disk may have been asleep; one for a crash stays."""
         incidents = self.of(archive.identity).incidents
         for scope in [scope for scope, incident in incidents.items() if incident.is_timeout]:
             del incidents[scope]
 
     def require_open(self, archive: ArchiveFile, *, asks_index: bool) -> None:
-        """Raise `ArchiveQuarantined` for a call that would crash or hang again."""
+        """Raise `ArchiveQuarantined` if the archive is quarantined, or for a call to the index if that is."""
         incidents = self.of(archive.identity).incidents
         incident = incidents.get("archive") or (incidents.get("index") if asks_index else None)
         if incident is None:
@@ -99,22 +99,22 @@ class FactStore:
         raise errors.ArchiveQuarantined(
             f"{subject} {archive.name!r} is quarantined: earlier, {incident.reason}.",
             hint="Replace the file with a valid copy; it is opened again as soon as it changes. "
-            "zim_health tells whether its checksum is right.",
+            "zim_health says whether its checksum matches.",
             archive=archive.file_name,
             scope=incident.scope,
         )
 
     def load(self, archive: ArchiveFile, name: str, kind: type[Fact]) -> Fact | None:
-        """Return a fact that any process has saved, if it is not too old, or else what this one has."""
+        """Return a fact from disk if it has not expired, else from memory."""
         with contextlib.suppress(OSError, msgspec.DecodeError), open(self._path(archive, name), "rb") as file:
             saved = msgspec.json.decode(file.read(), type=_Saved[kind])  # type: ignore[valid-type]
-            if saved.uuid == archive.uuid and time.time() - saved.saved_at < _MAX_AGE_SECONDS:
+            if saved.uuid == archive.uuid and time.time() - saved.saved_at < _FACT_TTL_SECONDS:
                 return saved.fact
         fact = self.of(archive.identity).saved.get(name)
         return fact if isinstance(fact, kind) else None
 
     def save(self, archive: ArchiveFile, name: str, fact: object) -> None:
-        """Keep a fact, on disk too; where that cannot be written, only this process has it."""
+        """Save a fact in memory and, if possible, on disk."""
         self.of(archive.identity).saved[name] = fact
         saved = _Saved(archive.uuid, time.time(), fact)
         with contextlib.suppress(OSError):
@@ -125,10 +125,10 @@ class FactStore:
         return os.path.join(self._directory, archive.identity, f"{name}.json")
 
     def _remove_old(self) -> None:
-        """Remove the facts of archives that nobody has written for long, or that are too many."""
+        """Remove expired facts from disk, and the oldest if there are too many archives."""
         with os.scandir(self._directory) as entries:
             by_age = sorted((entry.stat().st_mtime, entry.path) for entry in entries if entry.is_dir())
-        oldest = time.time() - _MAX_AGE_SECONDS
+        oldest = time.time() - _FACT_TTL_SECONDS
         for number, (modified, path) in enumerate(reversed(by_age)):
             if number >= _MAX_ARCHIVES_ON_DISK or modified < oldest:
                 shutil.rmtree(path, ignore_errors=True)

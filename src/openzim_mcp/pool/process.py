@@ -141,7 +141,9 @@ def require_success(archive: ArchiveFile, reply: calls.Reply) -> calls.Success:
     if isinstance(reply, calls.Success):
         return reply
     if isinstance(reply, calls.Failure):
-        raise errors.rebuild(reply.error, reply.message, reply.hint, {"archive": archive.file_name} | reply.details)
+        raise errors.rebuild_error(
+            reply.error, reply.message, reply.hint, {"archive": archive.file_name} | reply.details
+        )
     log.error("a call failed in the worker:\n%s", reply.traceback if isinstance(reply, calls.Bug) else reply)
     raise errors.OpenZimMcpArchiveError(
         f"Reading {archive.name!r} failed unexpectedly.",

@@ -59,9 +59,9 @@ def as_jsonrpc_error(
             with hide_unexpected(context.method):
                 return await handler(context, params)
         except errors.OpenZimMcpError as error:
-            data = {"uri": params.uri} if isinstance(params, types.ReadResourceRequestParams) else {}
+            uri = {"uri": params.uri} if isinstance(params, types.ReadResourceRequestParams) else {}
             fields = error.payload(context.method)
-            data |= {name: value for name, value in fields.items() if name not in _OMITTED_FIELDS}
+            data = uri | {name: value for name, value in fields.items() if name not in _OMITTED_FIELDS}
             raise MCPError(jsonrpc_code(error, context.protocol_version), error.message, data) from None
 
     return wrapper

@@ -32,7 +32,7 @@ _JSON = "application/json"
 _DESCRIBE_SECONDS = 3.0
 _ICONS_SINCE = "2025-11-25"
 _MAX_ICON_CHARS = 96 << 10
-"""Icons of one page in all: some clients show a list of resources to the model, who pays for every byte."""
+"""For all icons of a page: some clients pass the list of resources to the model, which pays for every byte."""
 _ENTRY_TTL_MS = 60_000
 
 FILES = types.Resource(
@@ -80,7 +80,10 @@ class Resources:
         with_icons = context.protocol_version >= _ICONS_SINCE
         is_last = len(remaining) <= _PAGE_SIZE
         return types.ListResourcesResult(
-            resources=[*([FILES] if after is None else []), *_describe(page, descriptions, with_icons=with_icons)],
+            resources=[
+                *([FILES] if after is None else []),
+                *_archive_resources(page, descriptions, with_icons=with_icons),
+            ],
             next_cursor=None if is_last else cursors.encode(_METHOD, "", 0, {"after": page[-1].name}),
         )
 
@@ -93,7 +96,7 @@ class Resources:
     async def read_resource(
         self, context: RequestContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Return what is at a URI; every read is charged, whether or not there is something."""
+        """Read a resource. Every read is charged, even of a URI that does not exist."""
         uri = uris.parse_uri(params.uri)
         await self.app.charge(caller_of(context), _operation(uri))
         if uri is None:
@@ -126,10 +129,10 @@ def _operation(uri: ZimUri | None) -> Operation:
     return "get_metadata" if uri.path is None else "get_entry"
 
 
-def _overview_payload(overview: Overview) -> dict[str, Any]:
+def _overview_payload(overview: Overview) -> dict[str, object]:
     """Return an overview as one flat object; a part that could not be read is reported as `…_error`."""
     archive = overview.archive
-    payload: dict[str, Any] = {
+    payload: dict[str, object] = {
         "name": archive.name,
         "path": archive.display_path,
         "size": archive.size,
@@ -144,20 +147,20 @@ def _overview_payload(overview: Overview) -> dict[str, Any]:
     return payload | {f"{name}_error": message for name, message in overview.problems.items()}
 
 
-def _describe(
+def _archive_resources(
     page: Sequence[ArchiveFile], descriptions: Mapping[str, Description], *, with_icons: bool
 ) -> list[types.Resource]:
-    room = _MAX_ICON_CHARS if with_icons else 0
+    chars_left = _MAX_ICON_CHARS if with_icons else 0
     resources = []
     for archive in page:
         description = descriptions.get(archive.name)
         icon = description.icon if description else ""
-        room -= len(icon)
-        resources.append(_resource(archive, description, icon if room >= 0 else ""))
+        chars_left -= len(icon)
+        resources.append(_archive_resource(archive, description, icon if chars_left >= 0 else ""))
     return resources
 
 
-def _resource(archive: ArchiveFile, description: Description | None, icon: str) -> types.Resource:
+def _archive_resource(archive: ArchiveFile, description: Description | None, icon: str) -> types.Resource:
     language, date = (description.language, description.date) if description else ("", "")
     facts = ", ".join(filter(None, (language, date, format_size(archive.size))))
     image = types.Icon(src=f"data:image/png;base64,{icon}", mime_type="image/png", sizes=["48x48"])
@@ -174,7 +177,7 @@ def _resource(archive: ArchiveFile, description: Description | None, icon: str) 
 
 
 def _decode_cursor(cursor: str) -> str:
-    """Return the name of the archive that the page before ended with."""
+    """Return the name of the last archive on the previous page."""
     return str(cursors.decode(cursor, _METHOD).request.get("after", ""))
 
 

@@ -32,10 +32,9 @@ _READ_ONLY = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: `simple` says whether it is offered in simple mode too.
+    """A tool; with `simple`, it is offered in simple mode too.
 
-    `cost` is the operation that the rate limit charges for; None where it depends on the request, whose `cost()` then
-    tells.
+    `cost` is the operation that the rate limit charges for; if it is None, the request's `cost()` decides.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Tool:
     cost: Operation | None = None
     simple: bool = False
     introduction: Callable[[App], Awaitable[str]] | None = None
-    """The end of the description, if that depends on the archives."""
+    """Returns the end of the description, if it depends on the archives."""
 
     def to_wire(self, introduction: str = "") -> types.Tool:
         """Return the tool as clients see it."""
@@ -54,7 +53,7 @@ class Tool:
             name=self.name,
             title=self.title,
             description=self.description + introduction,
-            input_schema=schema(self.request),
+            input_schema=argument_schema(self.request),
             annotations=_READ_ONLY,
         )
 
@@ -150,14 +149,14 @@ async def call_tool(app: App, context: RequestContext, params: types.CallToolReq
     try:
         with hide_unexpected(tool.name):
             request = parse_request(tool.request, params.arguments)
-            caller = _caller(context)
+            caller = _tool_caller(context)
             await app.charge(caller, *((tool.cost, 1) if tool.cost else request.cost()))
             return _to_result(await tool.run(app, request, caller))
     except errors.OpenZimMcpError as error:
         return _structured_result(error.payload(tool.name), is_error=True)
 
 
-def _caller(context: RequestContext) -> Caller:
+def _tool_caller(context: RequestContext) -> Caller:
     reports_progress = "progress_token" in (context.meta or {})
     progress = context.session.report_progress if reports_progress else None
     return replace(caller_of(context), progress=progress, connection=context.session.client_params)
@@ -179,15 +178,15 @@ def _text_result(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
 
-def _structured_result(payload: dict[str, Any], *, is_error: bool = False) -> types.CallToolResult:
+def _structured_result(payload: dict[str, object], *, is_error: bool = False) -> types.CallToolResult:
     text = msgspec.json.encode(payload).decode()
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)], structured_content=payload, is_error=is_error
     )
 
 
-# What a JSON schema says anyway, if it is left out; a model would only pay for it.
-_REDUNDANT = (
+# Keywords that do not change what a schema means, but cost the model tokens.
+_REDUNDANT_KEYWORDS = (
     ("default", None),
     ("default", False),
     ("default", 0),
@@ -197,13 +196,13 @@ _REDUNDANT = (
 )
 
 
-def schema(model: type[Request]) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments, without what a model would only pay for."""
+def argument_schema(model: type[Request]) -> dict[str, Any]:
+    """Return the JSON schema of a tool's arguments, without redundant keywords."""
     full = model.model_json_schema()
     fields = full.get("properties", {})
     required = full.get("required", [])
     names = [*required, *(name for name in fields if name not in required)]
-    properties = {name: _shorten(fields[name]) for name in names}
+    properties = {name: _shorten_property(fields[name]) for name in names}
     return {
         "type": "object",
         "properties": properties,
@@ -212,10 +211,16 @@ def schema(model: type[Request]) -> dict[str, Any]:
     }
 
 
-def _shorten(field: dict[str, Any]) -> dict[str, Any]:
-    """Drop titles, null alternatives, empty defaults and limits that nobody meets."""
+def _shorten_property(field: dict[str, Any]) -> dict[str, Any]:
+    """Drop titles, null alternatives, empty defaults and limits that no caller reaches."""
     kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
-    flat = {k: v for k, v in field.items() if k != "anyOf"} | (kinds[0] if len(kinds) == 1 else {})
+    flat = {keyword: value for keyword, value in field.items() if keyword != "anyOf"} | (
+        kinds[0] if len(kinds) == 1 else {}
+    )
     if len(kinds) > 1:
         flat["anyOf"] = kinds
-    return {k: v for k, v in flat.items() if k not in {"title", "maxLength"} and (k, v) not in _REDUNDANT}
+    return {
+        keyword: value
+        for keyword, value in flat.items()
+        if keyword not in {"title", "maxLength"} and (keyword, value) not in _REDUNDANT_KEYWORDS
+    }

@@ -184,11 +184,11 @@ class Archive:
         ranges: dict[str, range] = {}
         start = 0
         while start < header.entry_count:
-            letter = file.namespace_of(header, start)
+            letter = file.read_namespace(header, start)
             low, high = start + 1, header.entry_count
             while low < high:
                 middle = (low + high) // 2
-                if file.namespace_of(header, middle) == letter:
+                if file.read_namespace(header, middle) == letter:
                     low = middle + 1
                 else:
                     high = middle
