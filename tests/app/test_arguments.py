@@ -16,18 +16,18 @@ class Sample(ArchiveRequest):
     budget: int | str | None = None
 
 
-def test_null_and_empty_mean_not_given() -> None:
-    given = parse_request(Sample, {"query": "x", "limit": None, "zim_file_path": ""})
+def test_null_and_empty_arguments_are_dropped() -> None:
+    request = parse_request(Sample, {"query": "x", "limit": None, "zim_file_path": ""})
 
-    assert given == Sample(query="x")
+    assert request == Sample(query="x")
 
 
-def test_a_number_written_as_text_is_a_number() -> None:
+def test_numeric_text_is_a_number() -> None:
     assert parse_request(Sample, {"query": "x", "limit": "7"}).limit == 7
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"query": "x", "limit": 0}, "limit: should be greater than or equal to 1, not 0"),
         (
@@ -41,15 +41,15 @@ def test_a_number_written_as_text_is_a_number() -> None:
         ({"query": ["x"]}, "query: should be a valid string, not ['x']"),
     ],
 )
-def test_a_wrong_argument_is_named_with_what_is_accepted(given: dict[str, Any] | None, message: str) -> None:
+def test_error_names_the_argument_and_what_is_accepted(arguments: dict[str, Any] | None, message: str) -> None:
     with pytest.raises(OpenZimMcpValidationError) as caught:
-        parse_request(Sample, given)
+        parse_request(Sample, arguments)
 
     assert caught.value.message == message
     assert caught.value.hint == "Accepted arguments: zim_file_path, query, limit, budget."
 
 
-def test_the_schema_says_what_matters_and_no_more() -> None:
+def test_schema_has_no_redundant_keywords() -> None:
     assert tools.argument_schema(Sample) == {
         "type": "object",
         "properties": {

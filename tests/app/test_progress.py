@@ -1,4 +1,4 @@
-"""Progress of long calls, over pipes."""
+"""Progress notifications of long calls, over stdio."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def server(zims: Path) -> Iterator[StdioServer]:
         ("zim_health", {}, 14),
     ],
 )
-def test_a_client_that_asks_for_it_is_told_how_far_a_call_is(
+def test_progress_is_reported_if_requested(
     server: StdioServer, tool: str, arguments: dict[str, Any], total: int
 ) -> None:
     server.request("tools/call", {"name": tool, "arguments": arguments, "_meta": {"progressToken": tool}})
 
-    told = [note["params"] for note in server.notifications if note["params"].get("progressToken") == tool]
-    assert [note["progress"] for note in told] == list(range(1, total + 1))
-    assert {note["total"] for note in told} == {total}
+    progress = [note["params"] for note in server.notifications if note["params"].get("progressToken") == tool]
+    assert [note["progress"] for note in progress] == list(range(1, total + 1))
+    assert {note["total"] for note in progress} == {total}
 
 
-def test_others_are_not_told(server: StdioServer) -> None:
+def test_progress_is_not_reported_otherwise(server: StdioServer) -> None:
     server.notifications.clear()
 
     server.call("zim_search", query="water", cross_file=True)

@@ -18,12 +18,12 @@ OpenServer = Callable[..., StdioServer]
 @pytest.fixture(scope="module")
 def wiki() -> Iterator[StdioServer]:
     if not SHARED.is_dir():
-        pytest.skip("the archives of ../shared/zims are not here")
+        pytest.skip("the archives of ../shared/zims are missing")
     with StdioServer("--mode", "advanced", SHARED / "built/wiki_real_pub.zim") as server:
         yield server
 
 
-def text(server: StdioServer, **arguments: Any) -> str:
+def read_markdown(server: StdioServer, **arguments: Any) -> str:
     """Call `zim_get` and return the one text block of its result."""
     result = server.wait_for_response(server.start_call("zim_get", **arguments))["result"]
     (block,) = result["content"]
@@ -31,42 +31,42 @@ def text(server: StdioServer, **arguments: Any) -> str:
     return str(block["text"])
 
 
-def test_an_article_is_one_block_of_markdown(wiki: StdioServer) -> None:
-    assert text(wiki, entry_path="Hermitian_matrix").startswith(
+def test_article_is_one_block_of_markdown(wiki: StdioServer) -> None:
+    assert read_markdown(wiki, entry_path="Hermitian_matrix").startswith(
         "# Hermitian matrix\n\nTitle: Hermitian matrix\nPath: Hermitian_matrix\nType: text/html\n\n## Content\n\n"
     )
 
 
-def test_a_typo_shows_requested_and_actual_path(wiki: StdioServer) -> None:
-    found = text(wiki, entry_path="hermitan matrix", max_content_length=100)
+def test_typo_shows_requested_and_actual_path(wiki: StdioServer) -> None:
+    markdown = read_markdown(wiki, entry_path="hermitan matrix", max_content_length=100)
 
-    assert "Requested Path: hermitan matrix\nActual Path: Hermitian_matrix\n" in found
+    assert "Requested Path: hermitan matrix\nActual Path: Hermitian_matrix\n" in markdown
 
 
-def test_a_miss_is_an_error_with_the_nearest_titles(wiki: StdioServer) -> None:
+def test_missing_entry_suggests_the_closest_titles(wiki: StdioServer) -> None:
     answer = wiki.call("zim_get", entry_path="Hermitian operators in physics")
 
     assert answer["operation"] == "entry_not_found"
     assert "Hermitian matrix" in answer["did_you_mean"]
 
 
-def test_the_pages_of_a_long_article_joined_are_the_whole_of_it(wiki: StdioServer) -> None:
-    whole = text(wiki, entry_path="Dog").partition("## Content\n\n")[2]
+def test_pages_joined_are_the_whole_article(wiki: StdioServer) -> None:
+    whole = read_markdown(wiki, entry_path="Dog").partition("## Content\n\n")[2]
     parts, offset = [], 0
     while offset >= 0:
-        page = text(wiki, entry_path="Dog", max_content_length=5000, content_offset=offset).partition("## Content\n\n")[
-            2
-        ]
-        body, mark, rest = page.rpartition("\n\n[content_offset=")
+        page = read_markdown(wiki, entry_path="Dog", max_content_length=5000, content_offset=offset).partition(
+            "## Content\n\n"
+        )[2]
+        body, mark, line = page.rpartition("\n\n[content_offset=")
         parts.append(body if mark else page)
-        offset = int(rest.partition(" ")[0]) if mark else -1
+        offset = int(line.partition(" ")[0]) if mark else -1
 
     assert "".join(parts) == whole
     assert len(parts) > 8
 
 
-def test_the_main_page_is_read(wiki: StdioServer) -> None:
-    assert "Path: Main_Page\n" in text(wiki, main_page=True)
+def test_main_page_is_read(wiki: StdioServer) -> None:
+    assert "Path: Main_Page\n" in read_markdown(wiki, main_page=True)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_main_page_is_read(wiki: StdioServer) -> None:
         {"entry_paths": ["Dog"] * 51},
     ],
 )
-def test_what_cannot_be_asked_at_once_is_refused(wiki: StdioServer, arguments: dict[str, Any]) -> None:
+def test_conflicting_arguments_are_refused(wiki: StdioServer, arguments: dict[str, Any]) -> None:
     assert wiki.call("zim_get", **arguments)["operation"] == "invalid_path_combination"
 
 
@@ -98,26 +98,26 @@ def test_what_cannot_be_asked_at_once_is_refused(wiki: StdioServer, arguments: d
         ({"entry_pth": "Dog"}, "entry_pth"),
     ],
 )
-def test_a_bad_argument_is_named(wiki: StdioServer, arguments: dict[str, Any], argument: str) -> None:
+def test_invalid_argument_is_named(wiki: StdioServer, arguments: dict[str, Any], argument: str) -> None:
     answer = wiki.call("zim_get", entry_path="Dog", **arguments)
 
     assert answer["operation"] == "invalid_arguments"
     assert answer["arguments"] == [argument]
 
 
-def test_a_batch_keeps_its_order_and_its_misses(wiki: StdioServer) -> None:
-    wanted = ["Dog", "zzz no such thing", "Hermitian matrix", "Dog"]
+def test_batch_keeps_the_order_and_reports_errors(wiki: StdioServer) -> None:
+    paths = ["Dog", "zzz no such thing", "Hermitian matrix", "Dog"]
 
-    answer = wiki.call("zim_get", entry_paths=wanted, max_content_length=200)
+    answer = wiki.call("zim_get", entry_paths=paths, max_content_length=200)
 
-    assert [result["path"] for result in answer["results"]] == wanted
+    assert [result["path"] for result in answer["results"]] == paths
     assert [result["success"] for result in answer["results"]] == [True, False, True, True]
     assert (answer["succeeded"], answer["failed"]) == (3, 1)
     assert set(answer["results"][0]) >= {"title", "mime_type", "content"}
     assert "no entry" in answer["results"][1]["error"]
 
 
-def test_a_picture_comes_as_data_and_as_an_image(open_server: OpenServer, zims: Path) -> None:
+def test_picture_is_sent_as_data_and_image(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built/se_coffee.zim")
     rows = server.call("zim_browse", namespace="C", limit=500, offset=900)["entries"]
     path = next(row["path"] for row in rows if row["mime_type"] == "image/png")
@@ -130,14 +130,14 @@ def test_a_picture_comes_as_data_and_as_an_image(open_server: OpenServer, zims: 
 
 
 @pytest.mark.parametrize("view", ["summary", "toc", "structure"])
-def test_every_view_names_its_article(wiki: StdioServer, view: str) -> None:
+def test_view_names_its_article(wiki: StdioServer, view: str) -> None:
     answer = wiki.call("zim_get", entry_path="Dog", view=view)
 
     assert (answer["path"], answer["title"], answer["archive"]) == ("Dog", "Dog", "wiki_real_pub.zim")
     assert answer["headings" if view == "structure" else view]
 
 
-def test_a_section_and_its_neighbours(wiki: StdioServer) -> None:
+def test_section_names_its_neighbours(wiki: StdioServer) -> None:
     answer = wiki.call("zim_get_section", entry_path="dog", section_id="Senses")
 
     assert answer["content"].startswith("#### Senses\n\n")
@@ -145,7 +145,7 @@ def test_a_section_and_its_neighbours(wiki: StdioServer) -> None:
     assert answer["previous"] == {"id": "Size_and_weight", "title": "Size and weight"}
 
 
-def test_links_continue_by_cursor_alone(open_server: OpenServer, zims: Path) -> None:
+def test_links_continue_with_only_a_cursor(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "real")
     first = server.call("zim_links", zim_file_path="devdocs_en_sqlite", entry_path="pragma", limit=40)
 
@@ -156,7 +156,7 @@ def test_links_continue_by_cursor_alone(open_server: OpenServer, zims: Path) -> 
     assert first["outbound_links"] != second["outbound_links"]
 
 
-def test_related_costs_two_and_a_batch_costs_its_entries(open_server: OpenServer, zims: Path) -> None:
+def test_related_and_batches_cost_more(open_server: OpenServer, zims: Path) -> None:
     server = open_server(
         zims / "built/wiki_real_pub.zim",
         RATE_LIMIT__ENABLED="true",
@@ -171,16 +171,16 @@ def test_related_costs_two_and_a_batch_costs_its_entries(open_server: OpenServer
     assert (related.get("status"), batch.get("status"), last["operation"]) == (None, None, "rate_limited")
 
 
-def test_a_dead_index_does_not_stop_reading(open_server: OpenServer, zims: Path) -> None:
+def test_damaged_index_does_not_prevent_reading(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/index_bytes_segfault_suggest.zim")
 
     missing = server.call("zim_get", entry_path="no such page at all")
 
     assert missing["operation"] == "entry_not_found"
-    assert "Path: wal\n" in text(server, entry_path="wal", max_content_length=200)
+    assert "Path: wal\n" in read_markdown(server, entry_path="wal", max_content_length=200)
 
 
-def test_a_formatting_bomb_and_other_nasty_pages_are_read_in_time(open_server: OpenServer, zims: Path) -> None:
+def test_hostile_pages_are_read_in_time(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built/nasty_pub.zim", WORKER__DEADLINE_SECONDS="10")
     rows = server.call("zim_browse", namespace="C", limit=500)["entries"]
     rows += server.call("zim_browse", namespace="C", limit=500, offset=500)["entries"]

@@ -15,29 +15,29 @@ OpenServer = Callable[..., StdioServer]
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, isles_zim: Path, town_zim: Path) -> Path:
-    """A directory with two sound archives."""
+def directory(tmp_path: Path, isles_zim: Path, town_zim: Path) -> Path:
+    """A directory with two archives."""
     for archive in (isles_zim, town_zim):
         shutil.copy(archive, tmp_path / archive.name)
     return tmp_path
 
 
 @pytest.fixture(scope="module")
-def searcher(isles_zim: Path) -> Iterator[StdioServer]:
-    """One server for many calls."""
+def server(isles_zim: Path) -> Iterator[StdioServer]:
+    """A server for calls that change nothing."""
     with StdioServer("--mode", "advanced", isles_zim) as server:
         yield server
 
 
-def test_one_archive_is_searched(open_server: OpenServer, isles_zim: Path) -> None:
-    found = open_server(isles_zim).call("zim_search", query="Who founded Ravenport?", limit=1)
+def test_search_returns_a_page_of_results(open_server: OpenServer, isles_zim: Path) -> None:
+    page = open_server(isles_zim).call("zim_search", query="Who founded Ravenport?", limit=1)
 
-    assert found["results"][0]["snippet"].startswith("The town was **founded** in 1743")
-    assert (found["mode"], found["limit"], found["offset"]) == ("fulltext", 1, 0)
-    assert {"query", "archive", "total", "next_cursor", "done"} <= found.keys()
+    assert page["results"][0]["snippet"].startswith("The town was **founded** in 1743")
+    assert (page["mode"], page["limit"], page["offset"]) == ("fulltext", 1, 0)
+    assert {"query", "archive", "total", "next_cursor", "done"} <= page.keys()
 
 
-def test_a_cursor_alone_goes_on(open_server: OpenServer, isles_zim: Path) -> None:
+def test_search_continues_with_only_a_cursor(open_server: OpenServer, isles_zim: Path) -> None:
     server = open_server(isles_zim)
     for mode, rows in (("fulltext", "results"), ("title", "results"), ("suggest", "suggestions")):
         query = "harbour" if mode == "fulltext" else "merc"
@@ -74,32 +74,30 @@ def test_a_cursor_alone_goes_on(open_server: OpenServer, isles_zim: Path) -> Non
         ({"query": "x", "cursor": "nonsense"}, "This cursor is not one of this server's."),
     ],
 )
-def test_a_wrong_call_is_explained(searcher: StdioServer, arguments: dict[str, Any], message: str) -> None:
-    error = searcher.call("zim_search", **arguments)
+def test_invalid_search_is_explained(server: StdioServer, arguments: dict[str, Any], message: str) -> None:
+    error = server.call("zim_search", **arguments)
 
     assert error["status"] == "error"
     assert error["message"].startswith(message)
 
 
-def test_all_archives_are_searched_at_once(open_server: OpenServer, shelf: Path) -> None:
-    found = open_server(shelf).call("zim_search", query="harbour town", cross_file=True)
+def test_results_of_all_archives_are_merged(open_server: OpenServer, directory: Path) -> None:
+    page = open_server(directory).call("zim_search", query="harbour town", cross_file=True)
 
-    assert {row["archive"] for row in found["results"]} == {"isles_en_all_2026-01.zim", "towns_en_all_2026-01.zim"}
-    assert [row["score"] for row in found["results"]] == sorted(
-        (row["score"] for row in found["results"]), reverse=True
-    )
-    assert [row["archive"] for row in found["per_file_results"]] == [
+    assert {row["archive"] for row in page["results"]} == {"isles_en_all_2026-01.zim", "towns_en_all_2026-01.zim"}
+    assert [row["score"] for row in page["results"]] == sorted((row["score"] for row in page["results"]), reverse=True)
+    assert [row["archive"] for row in page["per_file_results"]] == [
         "isles_en_all_2026-01.zim",
         "towns_en_all_2026-01.zim",
     ]
-    assert all(row["total"] >= len(row["results"]) > 0 for row in found["per_file_results"])
-    assert (found["archives_searched"], found["archives_failed"]) == (2, 0)
-    assert (found["query"], found["mode"], found["done"]) == ("harbour town", "fulltext", True)
+    assert all(row["total"] >= len(row["results"]) > 0 for row in page["per_file_results"])
+    assert (page["archives_searched"], page["archives_failed"]) == (2, 0)
+    assert (page["query"], page["mode"], page["done"]) == ("harbour town", "fulltext", True)
 
 
 @pytest.mark.parametrize("query", ["harbour", "who founded Ravenport"])
-def test_pages_over_all_archives_joined_are_the_whole_list(open_server: OpenServer, shelf: Path, query: str) -> None:
-    server = open_server(shelf)
+def test_merged_pages_joined_are_the_whole_list(open_server: OpenServer, directory: Path, query: str) -> None:
+    server = open_server(directory)
     whole = server.call("zim_search", query=query, cross_file=True, limit=100)["results"]
     page = server.call("zim_search", query=query, cross_file=True, limit=2)
     rows = page["results"]
@@ -112,52 +110,52 @@ def test_pages_over_all_archives_joined_are_the_whole_list(open_server: OpenServ
     assert len({(row["archive"], row["path"]) for row in rows}) == len(rows)
 
 
-def test_a_broken_archive_is_named_and_the_others_answer(open_server: OpenServer, shelf: Path, zims: Path) -> None:
+def test_damaged_archive_is_named_among_results(open_server: OpenServer, directory: Path, zims: Path) -> None:
     for name in ("not_a_zim.zim", "decompression_bomb.zim"):
-        shutil.copy(zims / "damaged" / name, shelf / name)
+        shutil.copy(zims / "damaged" / name, directory / name)
 
-    found = open_server(shelf).call("zim_search", query="Ravenport", cross_file=True)
+    page = open_server(directory).call("zim_search", query="Ravenport", cross_file=True)
 
-    broken = {row["archive"]: row["error"] for row in found["per_file_results"] if "error" in row}
-    assert "not_a_zim.zim" in broken
-    assert found["results"][0]["path"] == "Ravenport"
-    assert found["archives_failed"] == len(broken)
+    failed = {row["archive"]: row["error"] for row in page["per_file_results"] if "error" in row}
+    assert "not_a_zim.zim" in failed
+    assert page["results"][0]["path"] == "Ravenport"
+    assert page["archives_failed"] == len(failed)
 
 
-def test_an_archive_whose_index_crashes_is_read_without_it(open_server: OpenServer, shelf: Path, zims: Path) -> None:
-    shutil.copy(zims / "damaged/zeroed_index_aborts_search.zim", shelf / "aborts.zim")
+def test_archive_with_a_crashing_index_is_scanned(open_server: OpenServer, directory: Path, zims: Path) -> None:
+    shutil.copy(zims / "damaged/zeroed_index_aborts_search.zim", directory / "aborts.zim")
 
-    found = open_server(shelf).call("zim_search", query="create table", cross_file=True)
+    page = open_server(directory).call("zim_search", query="create table", cross_file=True)
 
-    (row,) = [row for row in found["per_file_results"] if row["archive"] == "aborts.zim"]
+    (row,) = [row for row in page["per_file_results"] if row["archive"] == "aborts.zim"]
     assert row["reason"] == "index_closed"
 
 
-def test_an_archive_that_is_late_is_named_and_the_others_answer(open_server: OpenServer, shelf: Path) -> None:
-    server = open_server(shelf, WORKER__DEADLINE_SECONDS="5", CACHE__ENABLED="false")
+def test_slow_archive_is_named_among_results(open_server: OpenServer, directory: Path) -> None:
+    server = open_server(directory, WORKER__DEADLINE_SECONDS="5", CACHE__ENABLED="false")
     server.call("zim_search", query="harbour", zim_file_path="towns_en_all")
     for worker in child_pids(server.process.pid):
         os.kill(worker, signal.SIGSTOP)
 
-    found = server.call("zim_search", query="harbour", cross_file=True)
+    page = server.call("zim_search", query="harbour", cross_file=True)
 
-    late = [row["archive"] for row in found["per_file_results"] if "error" in row]
-    assert (found["archives_searched"], found["archives_failed"], len(late)) == (1, 1, 1)
-    assert {row["archive"] for row in found["results"]}.isdisjoint(late)
-    assert found["results"]
+    failed = [row["archive"] for row in page["per_file_results"] if "error" in row]
+    assert (page["archives_searched"], page["archives_failed"], len(failed)) == (1, 1, 1)
+    assert {row["archive"] for row in page["results"]}.isdisjoint(failed)
+    assert page["results"]
 
 
-def test_where_the_index_is_closed_the_texts_are_read(open_server: OpenServer, zims: Path) -> None:
+def test_archive_with_a_quarantined_index_is_scanned(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/zeroed_index_aborts_search.zim")
 
-    found = server.call("zim_search", query="foreign key")
+    page = server.call("zim_search", query="foreign key")
 
-    assert found["reason"] == "index_closed"
-    assert found["results"][0]["path"] == "foreignkeys"
+    assert page["reason"] == "index_closed"
+    assert page["results"][0]["path"] == "foreignkeys"
 
 
-def test_titles_and_suggestions_of_all_archives_are_merged(open_server: OpenServer, shelf: Path) -> None:
-    server = open_server(shelf)
+def test_titles_and_suggestions_are_merged(open_server: OpenServer, directory: Path) -> None:
+    server = open_server(directory)
 
     titles = server.call("zim_search", query="zurich", mode="title", cross_file=True)
     suggestions = server.call("zim_search", query="raven", mode="suggest", cross_file=True)
@@ -170,9 +168,9 @@ def test_titles_and_suggestions_of_all_archives_are_merged(open_server: OpenServ
     assert suggestions["per_file_results"][0]["suggestions"] == [{"path": "Ravenport", "title": "Ravenport"}]
 
 
-def test_a_search_of_all_archives_is_charged_for_each(open_server: OpenServer, shelf: Path) -> None:
+def test_search_of_all_archives_costs_more(open_server: OpenServer, directory: Path) -> None:
     server = open_server(
-        shelf, RATE_LIMIT__ENABLED="true", RATE_LIMIT__REQUESTS_PER_SECOND="1", RATE_LIMIT__BURST_SIZE="5"
+        directory, RATE_LIMIT__ENABLED="true", RATE_LIMIT__REQUESTS_PER_SECOND="1", RATE_LIMIT__BURST_SIZE="5"
     )
 
     server.call("zim_search", query="harbour", cross_file=True)
@@ -182,20 +180,20 @@ def test_a_search_of_all_archives_is_charged_for_each(open_server: OpenServer, s
     assert error["retry_after"] > 0
 
 
-def test_a_cursor_over_all_archives_ends_with_a_change_of_them(open_server: OpenServer, shelf: Path) -> None:
-    server = open_server(shelf)
+def test_cursor_is_refused_after_an_archive_is_removed(open_server: OpenServer, directory: Path) -> None:
+    server = open_server(directory)
     cursor = server.call("zim_search", query="harbour", cross_file=True, limit=1)["next_cursor"]
-    (shelf / "towns_en_all_2026-01.zim").unlink()
+    (directory / "towns_en_all_2026-01.zim").unlink()
 
     error = server.call("zim_search", cursor=cursor)
 
     assert error["message"] == "This cursor continues a listing of another archive."
 
 
-def test_the_length_of_snippets_and_of_pages_is_a_setting(open_server: OpenServer, isles_zim: Path) -> None:
+def test_settings_limit_snippets_and_pages(open_server: OpenServer, isles_zim: Path) -> None:
     server = open_server(isles_zim, CONTENT__SNIPPET_LENGTH="100", CONTENT__DEFAULT_SEARCH_LIMIT="2")
 
-    found = server.call("zim_search", query="harbour")
+    page = server.call("zim_search", query="harbour")
 
-    assert len(found["results"]) == found["limit"] == 2
-    assert all(len(row["snippet"]) < 130 for row in found["results"])
+    assert len(page["results"]) == page["limit"] == 2
+    assert all(len(row["snippet"]) < 130 for row in page["results"])

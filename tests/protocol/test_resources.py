@@ -1,4 +1,4 @@
-"""Resources as clients see them, over pipes, in every revision of the protocol."""
+"""Resources as clients see them, over stdio, in every protocol version."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def read_json(server: StdioServer, uri: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory, zims: Path) -> Path:
-    folder = tmp_path_factory.mktemp("shelf")
+def directory(tmp_path_factory: pytest.TempPathFactory, zims: Path) -> Path:
+    folder = tmp_path_factory.mktemp("directory")
     pages = {
         "Main": "<h1>Welcome</h1><p>The main page.</p>",
         "A/slash": "<p>slash</p>",
@@ -52,8 +52,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory, zims: Path) -> Path:
         "maps/x.png": "not really a picture",
         "big.png": "x" * (10 * 2**20 + 1),
     }
-    told: dict[str, str | bytes] = {"Title": "Odd Things", "Description": "All sorts", "Date": "2026-01-02"}
-    write_zim(folder / "odd.zim", pages, redirects={"Cat": "Schrödinger's cat"}, metadata=told)
+    metadata: dict[str, str | bytes] = {"Title": "Odd Things", "Description": "All sorts", "Date": "2026-01-02"}
+    write_zim(folder / "odd.zim", pages, redirects={"Cat": "Schrödinger's cat"}, metadata=metadata)
     shutil.copy(zims / "built/badmain.zim", folder)
     shutil.copy(zims / "real/wikibooks_aa_2014-11.zim", folder / "old.zim")
     shutil.copy(zims / "damaged/not_a_zim.zim", folder)
@@ -64,15 +64,15 @@ def shelf(tmp_path_factory: pytest.TempPathFactory, zims: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(shelf: Path) -> Iterator[StdioServer]:
-    with StdioServer(shelf) as server:
+def server(directory: Path) -> Iterator[StdioServer]:
+    with StdioServer(directory) as server:
         yield server
 
 
-def test_the_list_has_the_archives_then_each_that_can_be_read(server: StdioServer) -> None:
-    listed = server.request("resources/list")
+def test_list_has_each_readable_archive(server: StdioServer) -> None:
+    page = server.request("resources/list")
 
-    assert [row["uri"] for row in listed["resources"]] == [
+    assert [row["uri"] for row in page["resources"]] == [
         "zim://files",
         "zim://badmain",
         "zim://files.zim",
@@ -80,8 +80,8 @@ def test_the_list_has_the_archives_then_each_that_can_be_read(server: StdioServe
         "zim://old",
         "zim://one%20two%40three",
     ]
-    assert "nextCursor" not in listed
-    odd = listed["resources"][3]
+    assert "nextCursor" not in page
+    odd = page["resources"][3]
     modified = odd["annotations"].pop("lastModified")
     assert odd == {
         "uri": "zim://odd",
@@ -95,24 +95,22 @@ def test_the_list_has_the_archives_then_each_that_can_be_read(server: StdioServe
     assert modified.endswith("Z")
 
 
-def test_every_address_of_the_list_can_be_read(server: StdioServer) -> None:
-    listed = server.request("resources/list")["resources"]
+def test_listed_uris_can_be_read(server: StdioServer) -> None:
+    resources = server.request("resources/list")["resources"]
 
-    names = [read_json(server, row["uri"])["name"] for row in listed[1:]]
+    names = [read_json(server, row["uri"])["name"] for row in resources[1:]]
 
-    assert names == [row["name"] for row in listed[1:]]
+    assert names == [row["name"] for row in resources[1:]]
 
 
-def test_templates(server: StdioServer) -> None:
+def test_templates_have_titles_and_descriptions(server: StdioServer) -> None:
     templates = server.request("resources/templates/list")["resourceTemplates"]
 
     assert [row["uriTemplate"] for row in templates] == ["zim://{name}", "zim://{name}/entry/{path}"]
     assert all(row["title"] and row["description"] for row in templates)
 
 
-def test_a_long_list_comes_in_pages_that_hold_everything_once(
-    open_server: OpenServer, zims: Path, tmp_path: Path
-) -> None:
+def test_long_list_has_pages_without_repetition(open_server: OpenServer, zims: Path, tmp_path: Path) -> None:
     for number in range(205):
         shutil.copy(zims / "built/empty.zim", tmp_path / f"a{number:03}.zim")
     server = open_server(tmp_path)
@@ -125,7 +123,7 @@ def test_a_long_list_comes_in_pages_that_hold_everything_once(
         uris += [row["uri"] for row in page["resources"]]
         pages += 1
         if pages == 1:
-            (tmp_path / "a000.zim").unlink()  # what is gone by now moves nothing on the pages to come
+            (tmp_path / "a000.zim").unlink()  # a removed archive must not shift the following pages
         if "nextCursor" not in page:
             break
         cursor = {"cursor": page["nextCursor"]}
@@ -135,24 +133,24 @@ def test_a_long_list_comes_in_pages_that_hold_everything_once(
 
 
 @pytest.mark.parametrize("cursor", ["nonsense", cursors.encode("zim_browse", "u", 1, {})])
-def test_a_foreign_cursor_is_refused(server: StdioServer, cursor: str) -> None:
+def test_cursor_of_another_method_is_refused(server: StdioServer, cursor: str) -> None:
     error = server.request_error("resources/list", {"cursor": cursor})
 
     assert error["code"] == -32602
     assert error["data"]["operation"] == "invalid_cursor"
 
 
-def test_files_has_the_rows_of_health(open_server: OpenServer, shelf: Path) -> None:
-    server = open_server(shelf)
+def test_list_of_files_has_the_rows_of_health(open_server: OpenServer, directory: Path) -> None:
+    server = open_server(directory)
 
     rows = read_json(server, "zim://files")
 
     assert rows == server.call("zim_health")["loaded_archives"]
     assert {row["name"]: row["status"] for row in rows}["not_a_zim.zim"] == "unusable"
-    assert str(shelf) not in str(rows)
+    assert str(directory) not in str(rows)
 
 
-def test_an_overview_tells_what_an_archive_is(server: StdioServer) -> None:
+def test_overview_describes_an_archive(server: StdioServer) -> None:
     overview = read_json(server, "zim://odd")
 
     assert overview["path"] == "...odd.zim"
@@ -163,21 +161,19 @@ def test_an_overview_tells_what_an_archive_is(server: StdioServer) -> None:
     assert not [name for name in overview if name.endswith("_error")]
 
 
-def test_a_part_that_cannot_be_read_says_so_and_leaves_the_others_alone(server: StdioServer) -> None:
-    broken = read_json(server, "zim://not_a_zim")
+def test_overview_names_unreadable_parts(server: StdioServer) -> None:
+    damaged = read_json(server, "zim://not_a_zim")
     no_main_page = read_json(server, "zim://badmain")
 
-    assert set(broken) == {
+    assert set(damaged) == {
         "name", "path", "size", "modified", "metadata_error", "namespaces_error", "main_page_error",
     }  # fmt: skip
-    assert "first bytes" in broken["metadata_error"]
+    assert "first bytes" in damaged["metadata_error"]
     assert no_main_page["metadata"]["Title"]
     assert no_main_page["main_page_preview"] is None
 
 
-def test_a_main_page_that_is_too_large_to_unpack_is_one_error_among_good_parts(
-    open_server: OpenServer, zims: Path
-) -> None:
+def test_overview_survives_a_decompression_bomb(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/decompression_bomb.zim")
 
     overview = read_json(server, "zim://decompression_bomb")
@@ -205,7 +201,7 @@ def test_a_main_page_that_is_too_large_to_unpack_is_one_error_among_good_parts(
         ("C%2FMain", "<h1>Welcome</h1><p>The main page.</p>"),
     ],
 )
-def test_an_entry_is_found_however_its_path_is_escaped(server: StdioServer, path: str, text: str) -> None:
+def test_entry_is_found_with_and_without_escapes(server: StdioServer, path: str, text: str) -> None:
     uri = f"zim://odd/entry/{path}"
 
     content = read(server, uri)
@@ -213,8 +209,8 @@ def test_an_entry_is_found_however_its_path_is_escaped(server: StdioServer, path
     assert (content["uri"], content["mimeType"], content["text"]) == (uri, "text/html", text)
 
 
-def test_source_of_an_answer_can_be_read(shelf: Path) -> None:
-    with StdioServer(shelf) as server:
+def test_source_of_an_answer_can_be_read(directory: Path) -> None:
+    with StdioServer(directory) as server:
         arguments = {"query": "ideographic space", "zim_file_path": "one two@three"}
         answer = server.request("tools/call", {"name": "zim_query", "arguments": arguments})
         uri = answer["content"][0]["text"].rpartition(" — ")[2].strip()
@@ -223,7 +219,7 @@ def test_source_of_an_answer_can_be_read(shelf: Path) -> None:
         assert "ideographic" in read(server, uri)["text"]
 
 
-def test_entries_have_their_own_type_as_text_or_bytes(server: StdioServer) -> None:
+def test_entries_are_text_or_bytes_by_type(server: StdioServer) -> None:
     text = read(server, "zim://odd/entry/notes.txt")
     picture = read(server, "zim://odd/entry/maps%2Fx.png")
 
@@ -234,7 +230,7 @@ def test_entries_have_their_own_type_as_text_or_bytes(server: StdioServer) -> No
     }  # fmt: skip
 
 
-def test_an_old_archive_is_read_with_and_without_its_namespace(server: StdioServer) -> None:
+def test_namespace_of_an_old_archive_is_optional(server: StdioServer) -> None:
     main = read_json(server, "zim://old")["main_page"]
 
     with_namespace = read(server, f"zim://old/entry/{main}")
@@ -244,13 +240,13 @@ def test_an_old_archive_is_read_with_and_without_its_namespace(server: StdioServ
     assert with_namespace["text"] == without["text"]
 
 
-def test_an_archive_named_like_the_list_is_reached_by_its_file_name(server: StdioServer) -> None:
+def test_archive_named_files_is_found_by_file_name(server: StdioServer) -> None:
     assert isinstance(read_json(server, "zim://files"), list)
     assert read_json(server, "zim://files.zim")["metadata"]["Title"] == "Files"
     assert read(server, "zim://files/entry/Main")["text"] == "<p>An archive named files.</p>"
 
 
-def test_an_entry_over_ten_mebibytes_is_refused_with_its_size(server: StdioServer) -> None:
+def test_entry_over_10_mib_is_refused(server: StdioServer) -> None:
     error = server.request_error("resources/read", {"uri": "zim://odd/entry/big.png"})
 
     assert error["code"] == -32603
@@ -258,8 +254,8 @@ def test_an_entry_over_ten_mebibytes_is_refused_with_its_size(server: StdioServe
     assert (error["data"]["size"], error["data"]["cap"]) == (10485761, 10485760)
 
 
-@pytest.mark.parametrize("revision", PROTOCOL_VERSIONS)
-def test_what_is_not_there_has_the_code_of_the_revision(shelf: Path, revision: str) -> None:
+@pytest.mark.parametrize("version", PROTOCOL_VERSIONS)
+def test_unknown_uri_has_the_error_code_of_the_version(directory: Path, version: str) -> None:
     uris = [
         "zim://nope",
         "zim://odd/entry/nope",
@@ -272,32 +268,32 @@ def test_what_is_not_there_has_the_code_of_the_revision(shelf: Path, revision: s
         "nonsense",
         "zim://odd/other",
     ]
-    with StdioServer(shelf).with_version(revision) as server:
-        found = [server.request_error("resources/read", {"uri": uri}) for uri in uris]
+    with StdioServer(directory).with_version(version) as server:
+        replies = [server.request_error("resources/read", {"uri": uri}) for uri in uris]
 
-    assert {error["code"] for error in found} == {-32602 if revision == STATELESS_VERSION else -32002}
-    assert [error["data"]["uri"] for error in found] == uris
-    assert str(shelf) not in str(found)
+    assert {error["code"] for error in replies} == {-32602 if version == STATELESS_VERSION else -32002}
+    assert [error["data"]["uri"] for error in replies] == uris
+    assert str(directory) not in str(replies)
 
 
-@pytest.mark.parametrize("revision", PROTOCOL_VERSIONS)
-def test_every_revision_lists_and_reads(shelf: Path, revision: str) -> None:
-    with StdioServer(shelf).with_version(revision) as server:
-        listed = server.request("resources/list")
+@pytest.mark.parametrize("version", PROTOCOL_VERSIONS)
+def test_resources_are_served_in_every_version(directory: Path, version: str) -> None:
+    with StdioServer(directory).with_version(version) as server:
+        page = server.request("resources/list")
         content = read(server, "zim://odd/entry/Main")
-        broken = server.request("resources/read", {"uri": "zim://files"})
+        files = server.request("resources/read", {"uri": "zim://files"})
 
-    assert [row["name"] for row in listed["resources"]][:2] == ["files", "badmain"]
+    assert [row["name"] for row in page["resources"]][:2] == ["files", "badmain"]
     assert content["text"].startswith("<h1>")
-    assert ("ttlMs" in listed) is ("ttlMs" in broken) is (revision == STATELESS_VERSION)
+    assert ("ttlMs" in page) is ("ttlMs" in files) is (version == STATELESS_VERSION)
 
 
-def test_icons_come_from_the_archives_for_clients_that_can_show_them(shelf: Path) -> None:
+def test_icons_are_sent_in_versions_that_have_them(directory: Path) -> None:
     icons = {}
-    for revision in (INITIALIZE_VERSIONS[0], INITIALIZE_VERSIONS[-1], STATELESS_VERSION):
-        with StdioServer(shelf).with_version(revision) as server:
+    for version in (INITIALIZE_VERSIONS[0], INITIALIZE_VERSIONS[-1], STATELESS_VERSION):
+        with StdioServer(directory).with_version(version) as server:
             rows = server.request("resources/list")["resources"]
-            icons[revision] = {row["name"]: row["icons"] for row in rows if "icons" in row}
+            icons[version] = {row["name"]: row["icons"] for row in rows if "icons" in row}
 
     assert icons["2024-11-05"] == {}
     assert icons["2025-11-25"] == icons[STATELESS_VERSION]
@@ -307,7 +303,7 @@ def test_icons_come_from_the_archives_for_clients_that_can_show_them(shelf: Path
     assert (icon["mimeType"], icon["sizes"]) == ("image/png", ["48x48"])
 
 
-def test_reading_is_charged_like_the_tools(open_server: OpenServer, town_zim: Path) -> None:
+def test_reading_a_resource_is_charged(open_server: OpenServer, town_zim: Path) -> None:
     limits = {"RATE_LIMIT__ENABLED": "true", "RATE_LIMIT__BURST_SIZE": "2", "RATE_LIMIT__REQUESTS_PER_SECOND": "0.01"}
     server = open_server(town_zim, **limits)
 
@@ -333,14 +329,14 @@ def test_reading_an_unknown_resource_is_charged(open_server: OpenServer, town_zi
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
-async def test_the_sdk_client_of_both_eras_reads_resources(shelf: Path, era: str) -> None:
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_sdk_client_reads_resources(directory: Path, mode: str) -> None:
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "openzim_mcp", str(shelf)], env=server_environment({})
+        command=sys.executable, args=["-m", "openzim_mcp", str(directory)], env=server_environment({})
     )
-    async with Client(server, mode=era) as client:
-        listed = await client.list_resources()
-        found = await client.read_resource("zim://odd/entry/A/slash")
+    async with Client(server, mode=mode) as client:
+        resources = (await client.list_resources()).resources
+        result = await client.read_resource("zim://odd/entry/A/slash")
 
-    assert listed.resources[0].uri == "zim://files"
-    assert found.contents[0].text == "<p>slash</p>"  # type: ignore[union-attr]
+    assert resources[0].uri == "zim://files"
+    assert result.contents[0].text == "<p>slash</p>"  # type: ignore[union-attr]

@@ -14,25 +14,25 @@ from support.archives import write_zim
 from support.stdio_server import StdioServer
 
 
-def say(server: StdioServer, query: str = "", **arguments: Any) -> str:
+def ask(server: StdioServer, query: str = "", **arguments: Any) -> str:
     result = server.request("tools/call", {"name": "zim_query", "arguments": {"query": query, **arguments}})
     return str(result["content"][0]["text"])
 
 
 @pytest.fixture(scope="module")
-def one(isles_zim: Path) -> Iterator[StdioServer]:
+def isles_server(isles_zim: Path) -> Iterator[StdioServer]:
     """A server in simple mode on one archive."""
     with StdioServer(isles_zim) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def two(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioServer]:
-    """The same on two."""
-    shelf = tmp_path_factory.mktemp("two")
+def both_server(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioServer]:
+    """A server in simple mode on two archives."""
+    directory = tmp_path_factory.mktemp("both")
     for archive in (isles_zim, town_zim):
-        shutil.copy(archive, shelf / archive.name)
-    with StdioServer(shelf) as server:
+        shutil.copy(archive, directory / archive.name)
+    with StdioServer(directory) as server:
         yield server
 
 
@@ -66,12 +66,12 @@ def two(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPathFactor
         ("quetzalcoatl", "Nothing was found for 'quetzalcoatl' in isles_en_all_2026-01.zim."),
     ],
 )
-def test_a_plain_request_is_understood(one: StdioServer, query: str, expected: str) -> None:
-    assert expected in say(one, query)
+def test_request_in_plain_words_is_answered(isles_server: StdioServer, query: str, expected: str) -> None:
+    assert expected in ask(isles_server, query)
 
 
-def test_an_answer_starts_with_the_passage_and_names_its_source(one: StdioServer) -> None:
-    lines = say(one, "Who founded Ravenport?").split("\n")
+def test_answer_has_the_passage_before_its_source(isles_server: StdioServer) -> None:
+    lines = ask(isles_server, "Who founded Ravenport?").split("\n")
     source = next(line for line in lines if line.startswith("Source: "))
 
     assert lines[0].startswith("The town was founded in 1743")
@@ -79,94 +79,94 @@ def test_an_answer_starts_with_the_passage_and_names_its_source(one: StdioServer
     assert source.endswith("— isles_en_all_2026-01.zim — zim://isles_en_all_2026-01/entry/Ravenport")
 
 
-def test_a_corrected_word_is_said(one: StdioServer) -> None:
-    assert say(one, "what is photosinthesis").endswith("(Read as: photosinthesis → photosynthesis)")
+def test_corrected_word_is_named(isles_server: StdioServer) -> None:
+    assert ask(isles_server, "what is photosinthesis").endswith("(Read as: photosinthesis → photosynthesis)")
 
 
-def test_all_archives_answer_and_say_so(isles_zim: Path, tmp_path: Path) -> None:
+def test_answer_cites_several_archives(isles_zim: Path, tmp_path: Path) -> None:
     shutil.copy(isles_zim, tmp_path / isles_zim.name)
     write_zim(tmp_path / "lights.zim", {"Ravenport": "<h1>Ravenport</h1><p>Ravenport has a lighthouse of granite.</p>"})
     with StdioServer(tmp_path) as server:
-        shown = say(server, "what is Ravenport?")
+        reply = ask(server, "what is Ravenport?")
 
-    assert "isles_en_all_2026-01.zim" in shown
-    assert "Ravenport has a lighthouse of granite.\nSource: Ravenport — lights.zim" in shown
-
-
-def test_an_archive_named_in_the_query_is_the_one_asked(two: StdioServer) -> None:
-    shown = say(two, "what is Ravenport in towns_en_all.zim?")
-
-    assert "Source: Ravenport — towns_en_all_2026-01.zim" in shown
-    assert "isles" not in shown
+    assert "isles_en_all_2026-01.zim" in reply
+    assert "Ravenport has a lighthouse of granite.\nSource: Ravenport — lights.zim" in reply
 
 
-def test_a_wrong_archive_is_an_error(two: StdioServer) -> None:
-    error = two.call("zim_query", query="Ravenport", zim_file_path="nowhere.zim")
+def test_query_names_its_archive(both_server: StdioServer) -> None:
+    reply = ask(both_server, "what is Ravenport in towns_en_all.zim?")
+
+    assert "Source: Ravenport — towns_en_all_2026-01.zim" in reply
+    assert "isles" not in reply
+
+
+def test_unknown_archive_is_an_error(both_server: StdioServer) -> None:
+    error = both_server.call("zim_query", query="Ravenport", zim_file_path="nowhere.zim")
 
     assert error["operation"] == "archive_not_found"
 
 
-def test_a_question_to_a_broken_archive_is_an_error(zims: Path) -> None:
+def test_question_to_a_damaged_archive_is_an_error(zims: Path) -> None:
     with StdioServer(zims / "damaged/not_a_zim.zim") as server:
         error = server.call("zim_query", query="coffee", zim_file_path="not_a_zim")
 
     assert "cannot be opened: not a ZIM file" in error["message"]
 
 
-def test_a_question_to_an_archive_with_a_broken_index_is_answered_without_it(zims: Path) -> None:
+def test_question_is_answered_without_a_damaged_index(zims: Path) -> None:
     with StdioServer(zims / "damaged/zeroed_index_aborts_search.zim") as server:
-        assert "zim://zeroed_index_aborts_search/entry/" in say(server, "what is a foreign key constraint?")
+        assert "zim://zeroed_index_aborts_search/entry/" in ask(server, "what is a foreign key constraint?")
 
 
-def test_what_needs_one_archive_asks_for_it(two: StdioServer) -> None:
-    assert two.call("zim_query", query="browse namespace C")["operation"] == "archive_not_found"
+def test_browsing_needs_the_name_of_an_archive(both_server: StdioServer) -> None:
+    assert both_server.call("zim_query", query="browse namespace C")["operation"] == "archive_not_found"
 
 
 @pytest.mark.parametrize("budget", [100, 200, "small"])
-def test_an_answer_stays_within_the_budget(one: StdioServer, budget: int | str) -> None:
-    shown = say(one, "harbour town herring", compact_budget=budget)
+def test_answer_fits_the_budget(isles_server: StdioServer, budget: int | str) -> None:
+    reply = ask(isles_server, "harbour town herring", compact_budget=budget)
 
-    assert 0 < tokens.estimate(shown) <= (500 if budget == "small" else budget)
+    assert 0 < tokens.estimate(reply) <= (500 if budget == "small" else budget)
 
 
 @pytest.mark.parametrize("budget", [10, "tiny", -5])
-def test_a_wrong_budget_is_an_error(one: StdioServer, budget: int | str) -> None:
-    assert one.call("zim_query", query="x", compact_budget=budget)["status"] == "error"
+def test_invalid_budget_is_an_error(isles_server: StdioServer, budget: int | str) -> None:
+    assert isles_server.call("zim_query", query="x", compact_budget=budget)["status"] == "error"
 
 
-def test_a_briefing_is_structured(one: StdioServer) -> None:
-    briefing = one.call("zim_query", query="who founded Ravenport?", synthesize=True)
+def test_briefing_is_structured(isles_server: StdioServer) -> None:
+    briefing = isles_server.call("zim_query", query="who founded Ravenport?", synthesize=True)
 
     assert briefing["citations"][0]["path"] == "Ravenport"
     assert briefing["archives_searched"] == ["isles_en_all_2026-01.zim"]
 
 
 @pytest.mark.parametrize("budget", [300, "small"])
-def test_a_whole_briefing_stays_within_the_budget(zims: Path, budget: int | str) -> None:
+def test_briefing_fits_the_budget(zims: Path, budget: int | str) -> None:
     with StdioServer(zims / "built/wiki_real_pub.zim") as server:
-        shown = say(server, "history of jazz music", synthesize=True, compact_budget=budget)
+        reply = ask(server, "history of jazz music", synthesize=True, compact_budget=budget)
 
-    assert json.loads(shown)["citations"]
-    assert tokens.estimate(shown) <= (500 if budget == "small" else budget)
+    assert json.loads(reply)["citations"]
+    assert tokens.estimate(reply) <= (500 if budget == "small" else budget)
 
 
-def test_a_list_goes_on_from_an_offset(one: StdioServer) -> None:
-    first = say(one, "search for harbour", limit=2)
-    second = say(one, "search for harbour", limit=2, offset=2)
+def test_list_continues_at_an_offset(isles_server: StdioServer) -> None:
+    first = ask(isles_server, "search for harbour", limit=2)
+    second = ask(isles_server, "search for harbour", limit=2, offset=2)
 
     assert "[offset=2 continues; cursor=" in first
     assert "\n3. **" in second
 
 
-def test_an_article_goes_on_from_an_offset(one: StdioServer) -> None:
-    first = say(one, "get article Ravenport", max_content_length=100)
+def test_article_continues_at_an_offset(isles_server: StdioServer) -> None:
+    first = ask(isles_server, "get article Ravenport", max_content_length=100)
 
     assert "[content_offset=" in first
     offset = int(first.rpartition("content_offset=")[2].partition(" ")[0])
-    assert "shipwright" in say(one, "get article Ravenport", content_offset=offset, max_content_length=5000)
+    assert "shipwright" in ask(isles_server, "get article Ravenport", content_offset=offset, max_content_length=5000)
 
 
-LISTS = [
+QUERIES = [
     "list available ZIM files",
     "search for harbour",
     "get article Ravenport",
@@ -189,104 +189,108 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("query", LISTS)
-def test_everything_that_is_said_stays_within_the_budget(one: StdioServer, query: str) -> None:
-    assert tokens.estimate(say(one, query, compact_budget=100)) <= 100
+@pytest.mark.parametrize("query", QUERIES)
+def test_reply_of_every_intent_fits_the_budget(isles_server: StdioServer, query: str) -> None:
+    assert tokens.estimate(ask(isles_server, query, compact_budget=100)) <= 100
 
 
 @pytest.mark.parametrize(
     "query", ["search for town", "browse namespace C", "walk namespace C", "suggestions for r", "links of Alderwick"]
 )
-def test_a_list_is_the_same_whole_and_in_pages(one: StdioServer, query: str) -> None:
+def test_pages_joined_are_the_whole_list(isles_server: StdioServer, query: str) -> None:
     def rows(text: str) -> list[str]:
         return re.findall(r"^(?:- |\d+\. ).*", text, re.MULTILINE)
 
-    def pages(**follow_up: Any) -> list[str]:
-        shown = say(one, query, limit=2)
-        found = rows(shown)
-        while "cursor=" in shown:
-            offset, cursor = re.findall(r"^\[offset=(\d+) continues; cursor=(\S+)\]$", shown, re.MULTILINE)[0]
-            given = {"offset": int(offset), "cursor": cursor, "limit": 2, "query": query}
-            shown = say(one, **{name: value or given[name] for name, value in follow_up.items()})
-            found += rows(shown)
-        return found
+    def read_pages(**follow_up: Any) -> list[str]:
+        reply = ask(isles_server, query, limit=2)
+        all_rows = rows(reply)
+        while "cursor=" in reply:
+            offset, cursor = re.findall(r"^\[offset=(\d+) continues; cursor=(\S+)\]$", reply, re.MULTILINE)[0]
+            available = {"offset": int(offset), "cursor": cursor, "limit": 2, "query": query}
+            reply = ask(isles_server, **{name: value or available[name] for name, value in follow_up.items()})
+            all_rows += rows(reply)
+        return all_rows
 
-    whole = rows(say(one, query, limit=100))
+    whole = rows(ask(isles_server, query, limit=100))
 
-    assert pages(query=None, limit=None, offset=None) == whole
-    assert pages(query="next page", cursor=None) == whole
-    assert pages(query="next page") == whole
+    assert read_pages(query=None, limit=None, offset=None) == whole
+    assert read_pages(query="next page", cursor=None) == whole
+    assert read_pages(query="next page") == whole
 
 
-def test_the_next_page_of_an_article_goes_on_where_it_ended(one: StdioServer) -> None:
-    first = say(one, "get article Ravenport", max_content_length=100)
+def test_next_page_of_an_article_continues_it(isles_server: StdioServer) -> None:
+    first = ask(isles_server, "get article Ravenport", max_content_length=100)
     offset = int(first.rpartition("content_offset=")[2].partition(" ")[0])
 
-    assert say(one, "next page") == say(one, "get article Ravenport", max_content_length=100, content_offset=offset)
+    assert ask(isles_server, "next page") == ask(
+        isles_server, "get article Ravenport", max_content_length=100, content_offset=offset
+    )
 
 
-def test_a_section_goes_on_from_an_offset(zims: Path) -> None:
+def test_next_pages_of_a_section_are_complete(zims: Path) -> None:
     query = "Geography section of Canton of St. Gallen"
     with StdioServer(zims / "built/wiki_real_pub.zim") as server:
-        whole, _, source = say(server, query).rpartition("\n\nSource: ")
+        whole, _, source = ask(server, query).rpartition("\n\nSource: ")
         text = ""
-        page = say(server, query, max_content_length=200)
+        page = ask(server, query, max_content_length=200)
         while "[content_offset=" in page:
             text += page.partition("\n\n[content_offset=")[0]
-            page = say(server, "next page")
+            page = ask(server, "next page")
 
     assert text + page.rpartition("\n\nSource: ")[0] == whole
     assert source.startswith("Canton of St. Gallen › Geography — wiki_real_pub.zim")
 
 
-def test_without_a_page_before_it_the_next_page_is_an_error(isles_zim: Path) -> None:
+def test_next_page_without_a_previous_answer_is_an_error(isles_zim: Path) -> None:
     with StdioServer(isles_zim) as server:
         assert server.call("zim_query", query="next page")["operation"] == "invalid_arguments"
 
 
-def test_a_cursor_is_refused_with_another_query(one: StdioServer) -> None:
-    shown = say(one, "search for town", limit=1)
-    cursor = shown.rpartition("cursor=")[2].strip("]")
+def test_cursor_of_another_query_is_refused(isles_server: StdioServer) -> None:
+    reply = ask(isles_server, "search for town", limit=1)
+    cursor = reply.rpartition("cursor=")[2].strip("]")
 
-    assert one.call("zim_query", query="search for herring", cursor=cursor)["operation"] == "invalid_cursor"
-    assert say(one, "next page", cursor=cursor) == say(one, "search for town", limit=1, offset=1)
-
-
-def test_a_query_or_a_cursor_is_needed(one: StdioServer) -> None:
-    assert "query: required" in one.call("zim_query")["message"]
+    assert isles_server.call("zim_query", query="search for herring", cursor=cursor)["operation"] == "invalid_cursor"
+    assert ask(isles_server, "next page", cursor=cursor) == ask(isles_server, "search for town", limit=1, offset=1)
 
 
-def test_without_compact_an_article_comes_whole(zims: Path) -> None:
+def test_query_or_cursor_is_required(isles_server: StdioServer) -> None:
+    assert "query: required" in isles_server.call("zim_query")["message"]
+
+
+def test_article_is_whole_without_compact(zims: Path) -> None:
     with StdioServer(zims / "built/wiki_real_pub.zim") as server:
-        short = say(server, "get article Jean/Hans Arp")
-        whole = say(server, "get article Jean/Hans Arp", compact=False)
+        short = ask(server, "get article Jean/Hans Arp")
+        whole = ask(server, "get article Jean/Hans Arp", compact=False)
 
     assert "[content_offset=" in short
     assert "[content_offset=" not in whole
     assert len(whole) > len(short)
 
 
-def test_things_that_are_compared_each_have_their_passage(one: StdioServer) -> None:
-    shown = say(one, "difference between Ravenport and Alderwick")
+def test_comparison_cites_each_article(isles_server: StdioServer) -> None:
+    reply = ask(isles_server, "difference between Ravenport and Alderwick")
 
-    assert "zim://isles_en_all_2026-01/entry/Ravenport" in shown
-    assert "zim://isles_en_all_2026-01/entry/Alderwick" in shown
+    assert "zim://isles_en_all_2026-01/entry/Ravenport" in reply
+    assert "zim://isles_en_all_2026-01/entry/Alderwick" in reply
 
 
-def test_several_archives_are_described_together(two: StdioServer) -> None:
-    assert say(two, "how many articles are there?").startswith("2 archives:\n- isles_en_all_2026-01.zim: Test, eng")
+def test_metadata_of_several_archives_is_a_list(both_server: StdioServer) -> None:
+    assert ask(both_server, "how many articles are there?").startswith(
+        "2 archives:\n- isles_en_all_2026-01.zim: Test, eng"
+    )
 
 
 @pytest.mark.parametrize("query", ["what is Ravenport in towns", "what is Ravenport, in the Towns archive?"])
-def test_an_archive_is_named_by_the_start_of_its_name(two: StdioServer, query: str) -> None:
-    assert "isles" not in say(two, query)
+def test_query_names_its_archive_by_a_prefix(both_server: StdioServer, query: str) -> None:
+    assert "isles" not in ask(both_server, query)
 
 
-def test_an_archive_that_is_not_there_is_an_error(two: StdioServer) -> None:
-    assert two.call("zim_query", query="Ravenport in nowhere.zim")["operation"] == "archive_not_found"
+def test_unknown_archive_in_a_query_is_an_error(both_server: StdioServer) -> None:
+    assert both_server.call("zim_query", query="Ravenport in nowhere.zim")["operation"] == "archive_not_found"
 
 
-def test_the_description_names_the_archives_and_stays_small(zims: Path, tmp_path: Path) -> None:
+def test_description_of_the_tool_names_the_archives(zims: Path, tmp_path: Path) -> None:
     for name in ("se_coffee", "wiki_real_pub"):
         shutil.copy(zims / f"built/{name}.zim", tmp_path)
     with StdioServer(tmp_path) as server:
@@ -297,25 +301,25 @@ def test_the_description_names_the_archives_and_stays_small(zims: Path, tmp_path
     assert tokens.estimate(json.dumps(tool, ensure_ascii=False, separators=(",", ":"))) <= 500
 
 
-def test_an_archive_can_be_given_by_its_title(zims: Path, tmp_path: Path) -> None:
+def test_archive_is_found_by_its_title(zims: Path, tmp_path: Path) -> None:
     for name in ("se_coffee", "wiki_real_pub"):
         shutil.copy(zims / f"built/{name}.zim", tmp_path)
     with StdioServer(tmp_path) as server:
-        assert "zim://se_coffee/" in say(server, "what is espresso?", zim_file_path="Coffee Stack Exchange")
+        assert "zim://se_coffee/" in ask(server, "what is espresso?", zim_file_path="Coffee Stack Exchange")
 
 
-def test_the_picture_of_an_article_is_sent(zims: Path) -> None:
+def test_picture_of_an_article_is_an_image(zims: Path) -> None:
     with StdioServer(zims / "built/devdocs_python.zim") as server:
-        shown = server.request(
+        reply = server.request(
             "tools/call", {"name": "zim_query", "arguments": {"query": "picture of howto/logging.html"}}
         )["content"]
 
-    assert json.loads(shown[0]["text"])["path"] == "_images/logging_flow.png"
-    assert shown[1]["type"] == "image"
+    assert json.loads(reply[0]["text"])["path"] == "_images/logging_flow.png"
+    assert reply[1]["type"] == "image"
 
 
-def test_an_article_without_a_picture_says_so(one: StdioServer) -> None:
-    assert say(one, "picture of Ravenport").startswith("The article has no picture in this archive.")
+def test_article_without_a_picture_is_reported(isles_server: StdioServer) -> None:
+    assert ask(isles_server, "picture of Ravenport").startswith("The article has no picture in this archive.")
 
 
 @pytest.mark.parametrize(
@@ -325,12 +329,12 @@ def test_an_article_without_a_picture_says_so(one: StdioServer) -> None:
         ("summary of Ravenprot", "(Read as: summary of the article Ravenprot. Or ask: "),
     ],
 )
-def test_a_guess_is_said_in_a_line(one: StdioServer, query: str, note: str) -> None:
-    assert say(one, query).split("\n")[-1].startswith(note)
+def test_guess_is_explained_in_the_last_line(isles_server: StdioServer, query: str, note: str) -> None:
+    assert ask(isles_server, query).split("\n")[-1].startswith(note)
 
 
-def test_words_that_another_archive_has_are_not_put_right(isles_zim: Path, town_zim: Path, tmp_path: Path) -> None:
+def test_word_of_another_archive_is_not_corrected(isles_zim: Path, town_zim: Path, tmp_path: Path) -> None:
     for archive in (isles_zim, town_zim):
         shutil.copy(archive, tmp_path / archive.name)
     with StdioServer(tmp_path) as server:
-        assert "Read as" not in say(server, "what is photosynthesis?")
+        assert "Read as" not in ask(server, "what is photosynthesis?")

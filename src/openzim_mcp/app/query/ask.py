@@ -39,7 +39,7 @@ _WORDS = re.compile(r"[^\W_]+")
 _MIN_NAME_CHARS = 4
 _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
-"""The call itself has paid for the first of them: a query asks every archive, which is work with hundreds of them."""
+"""A query asks every archive. The call pays for the first ones; beyond, each group of so many costs a token more."""
 _MAX_ALTERNATIVES = 2
 _ABOUT_AN_ARTICLE = {"article", "links", "outline", "related", "section", "summary"}
 
@@ -51,7 +51,7 @@ async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) 
     continuation = last if isinstance(last, QueryRequest) else None
     resumed = _resume(request, fingerprint_archives(archives))
     if not resumed.zim_file_path:
-        await app.charge(caller, "default", (len(archives) - 1) // _ARCHIVES_PER_TOKEN)
+        await app.charge(caller, "default", max(0, len(archives) - 1) // _ARCHIVES_PER_TOKEN)
     reply = await _reply(QueryContext(app, resumed, archives, archives, continuation))
     if isinstance(reply, Reply):
         app.continuations.put(caller.connection, reply.continuation)
