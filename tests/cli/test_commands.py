@@ -107,6 +107,7 @@ def test_read_selects_the_archive_with_the_title(archives: Path) -> None:
         (("read", "Ravenport", "--archive", "broken"), Exit.UNREADABLE, "not a ZIM file"),
         (("info", "broken"), Exit.UNREADABLE, "not a ZIM file"),
         (("ask", ""), Exit.USAGE, "The question is empty."),
+        (("search", " "), Exit.USAGE, "The search words are empty."),
         (
             ("ask", "who?", "--budget", "tiny"),
             Exit.USAGE,
@@ -133,7 +134,7 @@ def test_json_option_prints_errors_as_json(archives: Path) -> None:
 
 
 def test_unknown_section_lists_available_sections(isles_zim: Path) -> None:
-    assert "available_sections: History, Trade" in run("read", "Ravenport", "--section", "Wars", isles_zim).err
+    assert "available sections: History, Trade" in run("read", "Ravenport", "--section", "Wars", isles_zim).err
 
 
 def test_unquoted_question_is_explained(isles_zim: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openzim_mcp import errors
 from openzim_mcp.cli import command, runtime
 from openzim_mcp.cli.command import Exit
 
@@ -37,6 +38,8 @@ def run(
     offset: int,
 ) -> Exit | None:
     """Find articles by WORDS in one archive or in all, each with the passage that matches."""
+    if not words.strip():
+        raise errors.OpenZimMcpValidationError("The search words are empty.")
 
     async def work(app: App) -> SearchPage | MergedPage:
         from openzim_mcp.app.arguments import parse_request  # noqa: PLC0415

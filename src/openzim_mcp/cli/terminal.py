@@ -50,6 +50,7 @@ _ASCII_REPLACEMENTS = {
 _MIN_WIDTH_FOR_BARS = 60
 _MIN_COLUMN_WIDTH = 11
 _MAX_LISTED_NAMES = 20
+_DETAILS_IN_HINT = {"did_you_mean", "arguments"}  # fields for programs; the hint or message says the same
 
 
 @dataclass(frozen=True)
@@ -304,8 +305,8 @@ class Terminal:
         if error.hint:
             self.info(error.hint)
         for name, values in error.details.items():
-            if isinstance(values, list) and values:
-                self.info(f"{name}: {_join_names(values)}")
+            if isinstance(values, list) and values and name not in _DETAILS_IN_HINT:
+                self.info(f"{name.replace('_', ' ')}: {_join_names(values)}")
 
     @contextlib.contextmanager
     def progress_bars(self) -> Iterator[ProgressBars]:
