@@ -15,7 +15,7 @@ from support.stdio_server import StdioServer
 OpenServer = Callable[..., StdioServer]
 
 
-def test_the_report_has_the_shape_of_the_specification(open_server: OpenServer, town_zim: Path) -> None:
+def test_report_has_the_documented_fields(open_server: OpenServer, town_zim: Path) -> None:
     report = open_server(town_zim.parent).call("zim_health")
 
     health, configuration = report["health"], report["configuration"]
@@ -38,43 +38,41 @@ def test_the_report_has_the_shape_of_the_specification(open_server: OpenServer, 
     ]
 
 
-def test_archives_that_do_not_open_are_named_and_degrade_the_server(
-    open_server: OpenServer, zims: Path, tmp_path: Path
-) -> None:
+def test_unreadable_archives_degrade_the_server(open_server: OpenServer, zims: Path, tmp_path: Path) -> None:
     damaged = shutil.copytree(zims / "damaged", tmp_path / "damaged")
     for file in damaged.iterdir():
         os.utime(file, (0, 0))  # a file that was changed just now counts as still being written
     report = open_server(damaged).call("zim_health")
 
-    broken = {row["name"]: row["reason"] for row in report["loaded_archives"] if row["status"] == "unusable"}
+    unusable = {row["name"]: row["reason"] for row in report["loaded_archives"] if row["status"] == "unusable"}
     assert report["health"]["status"] == "degraded"
-    assert broken["not_a_zim.zim"] == "not a ZIM file: the first bytes are something else"
-    assert broken["truncated_half.zim"] == "truncated: 354273 of 708546 bytes"
-    assert "more memory" in broken["decompression_bomb.zim"]
-    assert "bad_checksum.zim" not in broken
+    assert unusable["not_a_zim.zim"] == "not a ZIM file: the first bytes are something else"
+    assert unusable["truncated_half.zim"] == "truncated: 354273 of 708546 bytes"
+    assert "more memory" in unusable["decompression_bomb.zim"]
+    assert "bad_checksum.zim" not in unusable
     assert "truncated_half.zim" in report["health"]["warnings"][0]
 
 
-def test_an_empty_directory_is_degraded_and_an_unplugged_one_unhealthy(open_server: OpenServer, tmp_path: Path) -> None:
-    served = tmp_path / "zims"
-    served.mkdir()
-    server = open_server(served)
+def test_empty_directory_is_degraded_and_missing_one_unhealthy(open_server: OpenServer, tmp_path: Path) -> None:
+    directory = tmp_path / "zims"
+    directory.mkdir()
+    server = open_server(directory)
 
     empty = server.call("zim_health")["health"]
-    served.rmdir()
-    unplugged = server.call("zim_health")["health"]
+    directory.rmdir()
+    missing = server.call("zim_health")["health"]
 
     assert (empty["status"], empty["recommendations"]) == (
         "degraded",
         ["Put a .zim file into a served directory; it is found at once."],
     )
-    assert (unplugged["status"], unplugged["warnings"]) == (
+    assert (missing["status"], missing["warnings"]) == (
         "unhealthy",
         ["zims: directory cannot be read: No such file or directory"],
     )
 
 
-def test_refused_links_are_reported(open_server: OpenServer, town_zim: Path, tmp_path: Path) -> None:
+def test_rejected_links_are_reported(open_server: OpenServer, town_zim: Path, tmp_path: Path) -> None:
     (tmp_path / "out.zim").symlink_to(town_zim)
 
     health = open_server(tmp_path).call("zim_health")["health"]
@@ -121,7 +119,9 @@ def test_refused_links_are_reported(open_server: OpenServer, town_zim: Path, tmp
         ),
     ],
 )
-def test_one_archive_is_verified(open_server: OpenServer, zims: Path, name: str, expected: dict[str, Any]) -> None:
+def test_report_of_an_archive_has_its_verification(
+    open_server: OpenServer, zims: Path, name: str, expected: dict[str, Any]
+) -> None:
     server = open_server(zims / Path(name).parent)
 
     report = server.call("zim_health", zim_file_path=Path(name).stem)
@@ -130,7 +130,7 @@ def test_one_archive_is_verified(open_server: OpenServer, zims: Path, name: str,
     assert report["path"].startswith("...")
 
 
-def test_a_closed_index_is_shown_in_the_list_of_archives(open_server: OpenServer, zims: Path) -> None:
+def test_quarantined_index_is_listed(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/index_bytes_segfault_suggest.zim")
 
     server.call("zim_health", zim_file_path="index_bytes_segfault_suggest")
@@ -140,7 +140,7 @@ def test_a_closed_index_is_shown_in_the_list_of_archives(open_server: OpenServer
     assert row["reason"] == "the search index is quarantined: it crashed the reader (SIGSEGV)"
 
 
-def test_metadata_shows_the_verdict_of_an_earlier_verification(open_server: OpenServer, zims: Path) -> None:
+def test_metadata_shows_an_earlier_verification(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "damaged/bad_checksum.zim")
 
     before = server.call("zim_metadata")["verification"]
@@ -150,7 +150,7 @@ def test_metadata_shows_the_verdict_of_an_earlier_verification(open_server: Open
     assert (before, after) == ("unverified", "damaged")
 
 
-def test_a_client_that_asks_for_it_is_told_the_progress(open_server: OpenServer, zims: Path) -> None:
+def test_verification_reports_progress_if_requested(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built/dictionary_pub.zim")
     arguments = {"zim_file_path": "dictionary_pub"}
 
@@ -164,29 +164,28 @@ def test_a_client_that_asks_for_it_is_told_the_progress(open_server: OpenServer,
     assert all(note["progress"] <= note["total"] for note in progress)
 
 
-def test_an_archive_that_was_only_slow_is_tried_again(open_server: OpenServer, town_zim: Path) -> None:
+def test_health_clears_a_timeout(open_server: OpenServer, town_zim: Path) -> None:
     server = open_server(town_zim, WORKER__DEADLINE_SECONDS="1", CACHE__ENABLED="false")
     server.call("zim_metadata")
     for pid in server.worker_pids:
         os.kill(pid, signal.SIGSTOP)
 
     slow = server.call("zim_metadata")
-    closed = server.call("zim_metadata")
+    quarantined = server.call("zim_metadata")
     report = server.call("zim_health", zim_file_path=town_zim.stem)
     again = server.call("zim_metadata")
 
-    assert (slow["operation"], closed["operation"]) == ("archive_quarantined", "archive_quarantined")
+    assert (slow["operation"], quarantined["operation"]) == ("archive_quarantined", "archive_quarantined")
     assert (report["is_valid"], report["quarantine"]) == (True, [])
     assert again["metadata"]["Title"] == "Test"
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time is read from /proc")
-def test_a_cancelled_verification_stops_reading(open_server: OpenServer, tmp_path: Path, zims: Path) -> None:
+def test_cancelled_verification_stops_reading(open_server: OpenServer, tmp_path: Path, zims: Path) -> None:
     big = tmp_path / "big.zim"
-    raw = (zims / "built/se_coffee.zim").read_bytes()
-    big.write_bytes(raw)
+    big.write_bytes((zims / "built/se_coffee.zim").read_bytes())
     with big.open("r+b") as file:
-        file.seek(72)  # where the header says that the checksum is
+        file.seek(72)  # the position of the checksum in the header
         file.write((20_000_000_000).to_bytes(8, "little"))
         file.truncate(20_000_000_016)
     server = open_server(tmp_path)
@@ -201,11 +200,11 @@ def test_a_cancelled_verification_stops_reading(open_server: OpenServer, tmp_pat
 
     server.notify("notifications/cancelled", requestId=number)
 
-    def ticks() -> int:
+    def cpu_ticks() -> int:
         stat = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return int(stat[11]) + int(stat[12])
 
     time.sleep(0.5)
-    before = ticks()
+    before = cpu_ticks()
     time.sleep(2)
-    assert ticks() - before < 0.5 * os.sysconf("SC_CLK_TCK")
+    assert cpu_ticks() - before < 0.5 * os.sysconf("SC_CLK_TCK")

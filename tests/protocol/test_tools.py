@@ -1,4 +1,4 @@
-"""The tools as clients see them: over pipes, in both eras of the protocol."""
+"""The tools as clients see them: over stdio, in versions with `initialize` and the stateless version."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ ADVANCED = [
 ]
 
 
-def test_the_published_tools_are_those_of_the_snapshot() -> None:
-    """After a wanted change: `python tests/test_tools.py` writes the snapshot anew."""
-    assert published() == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+def test_published_tools_match_the_snapshot() -> None:
+    """`make snapshot` accepts an intended change."""
+    assert publish_tools() == json.loads(SNAPSHOT.read_text(encoding="utf-8"))
 
 
-def published() -> dict[str, Any]:
+def publish_tools() -> dict[str, Any]:
     return {
         mode: [
             tool.to_wire().model_dump(by_alias=True, exclude_none=True, mode="json")
@@ -48,58 +48,58 @@ def published() -> dict[str, Any]:
     }
 
 
-def test_each_mode_offers_its_tools(open_server: OpenServer, town_zim: Path) -> None:
-    def offered(server: StdioServer) -> list[str]:
+def test_mode_decides_which_tools_are_offered(open_server: OpenServer, town_zim: Path) -> None:
+    def tool_names(server: StdioServer) -> list[str]:
         return [tool["name"] for tool in server.request("tools/list")["tools"]]
 
-    assert offered(open_server(town_zim)) == ADVANCED
+    assert tool_names(open_server(town_zim)) == ADVANCED
     with StdioServer(town_zim) as simple:
-        assert offered(simple) == ["zim_query"]
+        assert tool_names(simple) == ["zim_query"]
         answer = simple.wait_for_response(simple.start_call("zim_metadata"))
         assert answer["error"] == {"code": -32602, "message": "Unknown tool: zim_metadata. There are: zim_query."}
 
 
-@pytest.mark.parametrize(("mode", "most"), [("simple", 500), ("advanced", 3000)])
-def test_the_list_is_light_and_the_same_for_every_connection(town_zim: Path, mode: str, most: int) -> None:
+@pytest.mark.parametrize(("mode", "max_tokens"), [("simple", 500), ("advanced", 3000)])
+def test_list_is_short_and_the_same_for_all(town_zim: Path, mode: str, max_tokens: int) -> None:
     lists = []
-    for revision in ("2025-11-25", "2025-11-25", STATELESS_VERSION):
-        with StdioServer("--mode", mode, town_zim).with_version(revision) as server:
+    for version in ("2025-11-25", "2025-11-25", STATELESS_VERSION):
+        with StdioServer("--mode", mode, town_zim).with_version(version) as server:
             lists.append(server.request("tools/list")["tools"])
 
     assert lists[0] == lists[1] == lists[2]
-    assert tokens.estimate(json.dumps(lists[0], separators=(",", ":"))) < most
+    assert tokens.estimate(json.dumps(lists[0], separators=(",", ":"))) < max_tokens
 
 
-@pytest.mark.parametrize("revision", ["2024-11-05", STATELESS_VERSION])
+@pytest.mark.parametrize("version", ["2024-11-05", STATELESS_VERSION])
 @pytest.mark.parametrize("mode", ["simple", "advanced"])
-def test_the_server_says_in_a_few_lines_how_to_use_it(town_zim: Path, mode: str, revision: str) -> None:
+def test_instructions_are_short_and_name_offered_tools(town_zim: Path, mode: str, version: str) -> None:
     server = StdioServer("--mode", mode, town_zim)
-    told = server.connect(revision)
+    initialized = server.connect(version)
     server.close()
 
-    named = set(re.findall(r"zim_(?!file)\w+", told["instructions"]))
-    assert named <= {tool.name for tool in tools.offered_tools(mode)}
-    assert "zim_query" in named
-    assert "never instructions" in told["instructions"]
-    assert len(told["instructions"]) < 400
+    tool_names = set(re.findall(r"zim_(?!file)\w+", initialized["instructions"]))
+    assert tool_names <= {tool.name for tool in tools.offered_tools(mode)}
+    assert "zim_query" in tool_names
+    assert "never instructions" in initialized["instructions"]
+    assert len(initialized["instructions"]) < 400
 
 
-def test_without_a_directory_the_handbook_is_served(open_server: OpenServer) -> None:
-    described = open_server().call("zim_metadata")
+def test_handbook_is_served_without_directories(open_server: OpenServer) -> None:
+    metadata = open_server().call("zim_metadata")
 
-    assert described["metadata"]["Title"] == "OpenZIM MCP Handbook"
-    assert described["main_page"] == "index"
+    assert metadata["metadata"]["Title"] == "OpenZIM MCP Handbook"
+    assert metadata["main_page"] == "index"
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
-async def test_the_sdk_client_of_both_eras_is_served(town_zim: Path, era: str) -> None:
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_sdk_client_calls_tools(town_zim: Path, mode: str) -> None:
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "openzim_mcp", "--mode", "advanced", str(town_zim)],
         env=server_environment({}),
     )
-    async with Client(server, mode=era) as client:
+    async with Client(server, mode=mode) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         result = await client.call_tool("zim_browse", {"namespace": "C", "limit": 1})
 
@@ -109,7 +109,7 @@ async def test_the_sdk_client_of_both_eras_is_served(town_zim: Path, era: str) -
     assert not result.is_error
 
 
-def test_a_page_and_a_walk_have_the_fields_of_the_contract(open_server: OpenServer, town_zim: Path) -> None:
+def test_browse_page_and_walk_have_their_fields(open_server: OpenServer, town_zim: Path) -> None:
     server = open_server(town_zim)
 
     page = server.call("zim_browse", namespace="M", limit=2, offset=1)
@@ -120,27 +120,27 @@ def test_a_page_and_a_walk_have_the_fields_of_the_contract(open_server: OpenServ
     assert [entry["path"] for entry in page["entries"]] == ["Creator", "Language"]
 
 
-def test_a_cursor_alone_resumes_even_among_several_archives(open_server: OpenServer, zims: Path) -> None:
+def test_walk_continues_with_only_a_cursor(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built")
     first = server.call("zim_browse", zim_file_path="se_coffee", namespace="C", mode="walk", limit=400)
 
-    rest: list[str] = []
+    paths: list[str] = []
     cursor = first["next_cursor"]
     while cursor:
-        step = server.call("zim_browse", cursor=cursor)
-        rest += [entry["path"] for entry in step["entries"]]
-        cursor = step["next_cursor"]
+        page = server.call("zim_browse", cursor=cursor)
+        paths += [entry["path"] for entry in page["entries"]]
+        cursor = page["next_cursor"]
 
-    assert step["archive"] == "se_coffee.zim"
-    assert len(first["entries"]) + len(rest) == 1025
-    assert server.call("zim_browse", cursor=first["next_cursor"], limit=3)["entries"][2]["path"] == rest[2]
+    assert page["archive"] == "se_coffee.zim"
+    assert len(first["entries"]) + len(paths) == 1025
+    assert server.call("zim_browse", cursor=first["next_cursor"], limit=3)["entries"][2]["path"] == paths[2]
     refused = server.call("zim_browse", cursor=first["next_cursor"], zim_file_path="gutenberg_pub")
     assert refused["message"] == "This cursor continues a listing of another archive."
     refused = server.call("zim_browse", cursor=first["next_cursor"], namespace="M")
     assert refused["message"] == "This cursor continues a listing of another namespace."
 
 
-def test_a_forged_cursor_is_checked_like_any_other_request(server: StdioServer) -> None:
+def test_forged_cursor_is_checked(server: StdioServer) -> None:
     forged = cursors.encode("zim_browse", "u", 0, {"namespace": "C", "limit": 10**9, "zim_file_path": ["x"]})
 
     answer = server.call("zim_browse", cursor=forged)
@@ -151,7 +151,7 @@ def test_a_forged_cursor_is_checked_like_any_other_request(server: StdioServer) 
 
 @pytest.fixture(scope="module")
 def server(town_zim: Path) -> Iterator[StdioServer]:
-    """One server for the calls that leave no trace."""
+    """A server for calls that change nothing."""
     with StdioServer("--mode", "advanced", town_zim) as server:
         yield server
 
@@ -183,9 +183,7 @@ def server(town_zim: Path) -> Iterator[StdioServer]:
         ({"namespace": "C", "zim_file_path": 7}, "zim_file_path: should be a valid string, not 7"),
     ],
 )
-def test_a_bad_call_is_a_result_that_says_what_is_wrong(
-    server: StdioServer, arguments: dict[str, Any], message: str
-) -> None:
+def test_invalid_call_is_explained(server: StdioServer, arguments: dict[str, Any], message: str) -> None:
     answer = server.call("zim_browse", **arguments)
 
     assert answer["status"] == "error"
@@ -193,7 +191,7 @@ def test_a_bad_call_is_a_result_that_says_what_is_wrong(
     assert answer["hint"]
 
 
-def test_the_rate_limit_is_a_result_that_says_when_to_come_back(open_server: OpenServer, town_zim: Path) -> None:
+def test_rate_limit_says_when_to_retry(open_server: OpenServer, town_zim: Path) -> None:
     server = open_server(
         town_zim, RATE_LIMIT__ENABLED="true", RATE_LIMIT__BURST_SIZE="2", RATE_LIMIT__REQUESTS_PER_SECOND="0.01"
     )
@@ -204,23 +202,23 @@ def test_the_rate_limit_is_a_result_that_says_when_to_come_back(open_server: Ope
     assert 90 < answers[2]["retry_after"] <= 100
 
 
-def test_answers_are_kept_until_the_file_changes(open_server: OpenServer, town_zim: Path, tmp_path: Path) -> None:
+def test_results_are_cached_until_the_file_changes(open_server: OpenServer, town_zim: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.zim"
     target.write_bytes(town_zim.read_bytes())
     server = open_server(target)
 
     for _ in range(3):
         server.call("zim_metadata")
-    kept = server.call("zim_health")["health"]["cache_performance"]
+    before = server.call("zim_health")["health"]["cache_performance"]
     target.write_bytes(town_zim.read_bytes())
     server.call("zim_metadata")
     after = server.call("zim_health")["health"]["cache_performance"]
 
-    assert kept == {"hits": 2, "misses": 1, "hit_rate": 0.667}
+    assert before == {"hits": 2, "misses": 1, "hit_rate": 0.667}
     assert after == {"hits": 2, "misses": 2, "hit_rate": 0.5}
 
 
-def test_sixty_four_calls_at_once_are_all_answered(open_server: OpenServer, zims: Path) -> None:
+def test_64_concurrent_calls_are_answered(open_server: OpenServer, zims: Path) -> None:
     server = open_server(zims / "built", CACHE__ENABLED="false")
 
     numbers = [
@@ -237,8 +235,8 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
     return condition()
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
-@pytest.mark.parametrize("revision", ["2025-06-18", STATELESS_VERSION])
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
+@pytest.mark.parametrize("version", ["2025-06-18", STATELESS_VERSION])
 @pytest.mark.parametrize(
     ("method", "params"),
     [
@@ -247,10 +245,10 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
         ("resources/read", {"uri": "zim://towns_en_all_2026-01/entry/Ravenport"}),
     ],
 )
-def test_a_cancelled_call_stops_its_worker_and_closes_nothing(
-    town_zim: Path, revision: str, method: str, params: dict[str, object]
+def test_cancelled_call_stops_its_worker_without_quarantine(
+    town_zim: Path, version: str, method: str, params: dict[str, object]
 ) -> None:
-    with StdioServer("--mode", "advanced", town_zim, CACHE__ENABLED="false").with_version(revision) as server:
+    with StdioServer("--mode", "advanced", town_zim, CACHE__ENABLED="false").with_version(version) as server:
         server.call("zim_metadata")
         workers = server.worker_pids
         for pid in workers:
@@ -268,4 +266,4 @@ def test_a_cancelled_call_stops_its_worker_and_closes_nothing(
 
 
 if __name__ == "__main__":
-    SNAPSHOT.write_text(json.dumps(published(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    SNAPSHOT.write_text(json.dumps(publish_tools(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Health: the report on the server and all archives, or on one archive."""
+"""Health reports: on the server with all archives, or on one archive."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class UptimeInfo(Struct, frozen=True):
 
 
 class CachePerformance(Struct, frozen=True):
-    """How often a kept result was used."""
+    """How often a cached result was used."""
 
     hits: int
     misses: int
@@ -53,7 +53,7 @@ class CachePerformance(Struct, frozen=True):
 
 
 class HealthChecks(Struct, frozen=True):
-    """What was found in the directories."""
+    """What the scan of the directories found."""
 
     directories_accessible: int
     zim_files_found: int
@@ -113,7 +113,7 @@ class QuarantineRow(Struct, frozen=True):
 
 
 class ArchiveReport(Struct, frozen=True):
-    """What opening an archive, comparing its checksum and asking its indexes has shown."""
+    """The result of opening an archive, verifying its checksum and querying its indexes."""
 
     name: str
     path: str
@@ -154,17 +154,17 @@ async def list_states(app: App) -> list[ArchiveState]:
 async def report_archive(
     app: App, archive: ArchiveFile, caller: Caller = LOCAL, *, force: bool = False
 ) -> ArchiveReport:
-    """Open one archive, compare its checksum, ask its indexes, and say what was found; `force` hashes it again."""
+    """Open an archive, verify its checksum and query its indexes; `force` computes the checksum again."""
     app.facts.clear_timeouts(archive)
-    problem, description = await _try_opening(app, archive)
+    problem, description = await _open_archive(app, archive)
     has_index = description is not None and (description.has_fulltext_index or description.has_title_index)
-    index_problem = await _try_indexes(app, archive) if has_index else None
+    index_problem = await _probe_indexes(app, archive) if has_index else None
     run = None
     if not archive.problem:
-        # A client that watches the progress can wait for any file; another one gets an answer in time.
+        # A client that sees the progress can wait for a large file; others get an answer in time.
         timeout = math.inf if caller.progress else app.settings.worker.deadline_seconds
         run = await app.jobs.run(archive, Verify(), timeout=timeout, progress=caller.progress, force=force)
-    is_valid, verification = _verdict(problem, run)
+    is_valid, verification = _judge_validity(problem, run)
     return ArchiveReport(
         name=archive.file_name,
         path=archive.display_path,
@@ -184,7 +184,7 @@ async def report_archive(
     )
 
 
-async def _try_opening(app: App, archive: ArchiveFile) -> tuple[str | None, Description | None]:
+async def _open_archive(app: App, archive: ArchiveFile) -> tuple[str | None, Description | None]:
     try:
         app.facts.require_open(archive, asks_index=False)
         return None, await app.describe(archive)
@@ -192,7 +192,7 @@ async def _try_opening(app: App, archive: ArchiveFile) -> tuple[str | None, Desc
         return error.message, None
 
 
-async def _try_indexes(app: App, archive: ArchiveFile) -> str | None:
+async def _probe_indexes(app: App, archive: ArchiveFile) -> str | None:
     try:
         await app.workers.call(archive, ProbeIndexes())
     except errors.OpenZimMcpArchiveError as error:
@@ -200,10 +200,10 @@ async def _try_indexes(app: App, archive: ArchiveFile) -> str | None:
     return None
 
 
-def _verdict(problem: str | None, run: JobRun[ChecksumResult] | None) -> tuple[bool | None, str]:
-    """Say whether the file is what its maker wrote; None while its checksum is still being computed."""
+def _judge_validity(problem: str | None, run: JobRun[ChecksumResult] | None) -> tuple[bool | None, str]:
+    """Return whether the file is valid, None while its checksum is computed, and how far the verification is."""
     if run and not run.finished.is_set():
-        state = f"{run.progress:.0%} of the checksum computed; ask again for the verdict"
+        state = f"{run.progress:.0%} of the checksum computed; ask again for the result"
         return (False if problem else None), state
     result = run.result if run and run.result else ChecksumResult(None, run.error if run else None)
     if result.problem:
@@ -212,13 +212,13 @@ def _verdict(problem: str | None, run: JobRun[ChecksumResult] | None) -> tuple[b
         return False, "the checksum does not match: the file is damaged"
     if problem:
         return False, "cannot be opened"
-    return True, "the checksum matches" if result.valid else "opens, but carries no checksum"
+    return True, "the checksum matches" if result.valid else "opens, but has no checksum"
 
 
 async def check_archives(
     app: App, archives: Sequence[ArchiveFile], progress: ProgressCallback | None = None
 ) -> list[ArchiveState]:
-    """Return whether each archive can be read; each state of a file is tried once."""
+    """Return whether each archive can be read; each state of a file is opened once."""
     outcomes = await app.describe_each(
         [archive for archive in archives if not archive.problem],
         timeout=app.settings.worker.deadline_seconds,

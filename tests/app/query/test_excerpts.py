@@ -153,9 +153,9 @@ def test_answer_stays_inside_the_budget(isles: Archive, budget: int) -> None:
 def test_same_passage_of_two_archives_is_shown_once(isles: Archive) -> None:
     answer = ask(isles, "Who founded Ravenport?")
     copied = [msgspec.structs.replace(passage, archive="other.zim") for passage in answer.passages]
-    other = Passages("other.zim", copied)
+    copied_answer = Passages("other.zim", copied)
 
-    texts = [excerpt.text for excerpt in select_excerpts([answer, other], 600, by_characters)]
+    texts = [excerpt.text for excerpt in select_excerpts([answer, copied_answer], 600, by_characters)]
 
     assert len(texts) == len(set(texts))
 
