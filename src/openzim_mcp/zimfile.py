@@ -26,7 +26,7 @@ _MAJOR_VERSIONS = (5, 6)
 _CHECKSUM_BYTES = 16
 _POINTER_BYTES = 8
 _DIRENT_NAMESPACE_OFFSET = 3
-_GROWING_SECONDS = 60
+_WRITE_IDLE_SECONDS = 60
 _READ_BYTES = 1 << 20
 
 
@@ -164,7 +164,7 @@ def check_header(parts: Sequence[str], modified: float) -> HeaderCheck:
     expected = header.file_size
     if expected is None or file.size >= expected:
         return HeaderCheck(header.uuid)
-    if time.time() - modified < _GROWING_SECONDS:
+    if time.time() - modified < _WRITE_IDLE_SECONDS:
         growing = f"still being written: {file.size} of {expected} bytes so far"
         return HeaderCheck(header.uuid, growing, is_growing=True)
     return HeaderCheck(header.uuid, f"truncated: {file.size} of {expected} bytes")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SCAN_SHARE = 0.6
 """The share of the deadline that a scan without an index may take; ranking its results needs the remainder."""
-_DESCRIBE_SECONDS = 2.0
+_DESCRIBE_TIMEOUT_SECONDS = 2.0
 
 
 class Continuations:
@@ -118,7 +118,7 @@ class App:
         self,
         archives: Sequence[ArchiveFile],
         *,
-        timeout: float = _DESCRIBE_SECONDS,  # noqa: ASYNC109  what is there by then is returned
+        timeout: float = _DESCRIBE_TIMEOUT_SECONDS,  # noqa: ASYNC109  what is there by then is returned
         progress: ProgressCallback | None = None,
     ) -> Outcomes[Description]:
         """Describe many archives, each state of a file once; an archive that takes too long has an error."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from openzim_mcp.zimfile import ArchiveFile
 
 LINKS_TOOL = "zim_links"
-_MAX_BATCH = 50
+_MAX_BATCH_ENTRIES = 50
 _MAX_BATCH_CHARS = 400_000
 _SECTION_CHARS = 20_000
 _LINKS_PER_PAGE = 100
@@ -59,7 +59,7 @@ class EntryRequest(BudgetedRequest):
     """What `zim_get` takes."""
 
     entry_path: str | None = Field(None, max_length=70_000, description="Path, title or URL of the entry.")
-    entry_paths: list[str] | None = Field(None, description=f"Several entries at once, up to {_MAX_BATCH}.")
+    entry_paths: list[str] | None = Field(None, description=f"Several entries at once, up to {_MAX_BATCH_ENTRIES}.")
     view: Literal["full", "summary", "toc", "structure"] = Field("full", description="What to read of the article.")
     binary: bool = Field(False, description="Fetch the bytes of entry_path, in base64.")
     main_page: bool = Field(False, description="Read the main page of the archive.")
@@ -277,8 +277,8 @@ def _check_selector(request: EntryRequest) -> None:
         problem = "binary needs entry_path."
     elif request.main_page and request.view != "full":
         problem = f"main_page has no view {request.view!r}."
-    elif request.entry_paths is not None and not 1 <= len(request.entry_paths) <= _MAX_BATCH:
-        problem = f"entry_paths takes 1 to {_MAX_BATCH} paths, not {len(request.entry_paths)}."
+    elif request.entry_paths is not None and not 1 <= len(request.entry_paths) <= _MAX_BATCH_ENTRIES:
+        problem = f"entry_paths takes 1 to {_MAX_BATCH_ENTRIES} paths, not {len(request.entry_paths)}."
     if problem:
         raise errors.InvalidPathCombination(
             problem,

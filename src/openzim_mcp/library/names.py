@@ -65,7 +65,7 @@ def match_archive(archives: Sequence[ArchiveFile], reference: str | None) -> Arc
 
 
 def archive_not_found(archives: Sequence[ArchiveFile], reference: str | None) -> errors.ArchiveNotFound:
-    """Return the error for a reference that is no archive's, or that is missing where there are several."""
+    """Return the error for an unknown reference, or for a missing one if there are several archives."""
     if not archives:
         return errors.ArchiveNotFound(
             "There are no archives.", hint="Put a .zim file into a served directory; it is found at once."

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from openzim_mcp.uris import ZimUri
     from openzim_mcp.zimfile import ArchiveFile
 
-_METHOD = "resources/list"
-_PAGE_SIZE = 100
+_LIST_METHOD = "resources/list"
+_RESOURCES_PER_PAGE = 100
 _JSON = "application/json"
-_DESCRIBE_SECONDS = 3.0
+_DESCRIBE_TIMEOUT_SECONDS = 3.0
 _ICONS_SINCE = "2025-11-25"
 _MAX_ICON_CHARS = 96 << 10
 """For all icons of a page: some clients pass the list of resources to the model, which pays for every byte."""
@@ -75,16 +75,16 @@ class Resources:
         usable = await self.app.usable_archives()
         after = _decode_cursor(params.cursor) if params and params.cursor else None
         remaining = [archive for archive in usable if after is None or archive.name > after]
-        page = remaining[:_PAGE_SIZE]
-        descriptions = (await self.app.describe_each(page, timeout=_DESCRIBE_SECONDS)).results
+        page = remaining[:_RESOURCES_PER_PAGE]
+        descriptions = (await self.app.describe_each(page, timeout=_DESCRIBE_TIMEOUT_SECONDS)).results
         with_icons = context.protocol_version >= _ICONS_SINCE
-        is_last = len(remaining) <= _PAGE_SIZE
+        is_last = len(remaining) <= _RESOURCES_PER_PAGE
         return types.ListResourcesResult(
             resources=[
                 *([FILES] if after is None else []),
                 *_archive_resources(page, descriptions, with_icons=with_icons),
             ],
-            next_cursor=None if is_last else cursors.encode(_METHOD, "", 0, {"after": page[-1].name}),
+            next_cursor=None if is_last else cursors.encode(_LIST_METHOD, "", 0, {"after": page[-1].name}),
         )
 
     async def list_templates(
@@ -178,7 +178,7 @@ def _archive_resource(archive: ArchiveFile, description: Description | None, ico
 
 def _decode_cursor(cursor: str) -> str:
     """Return the name of the last archive on the previous page."""
-    return str(cursors.decode(cursor, _METHOD).request.get("after", ""))
+    return str(cursors.decode(cursor, _LIST_METHOD).request.get("after", ""))
 
 
 def _json_result(uri: str, value: object) -> types.ReadResourceResult:

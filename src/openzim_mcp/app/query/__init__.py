@@ -1,1 +1,1 @@
-"""zim_query: from a sentence to an answer."""
+"""`zim_query`: requests and questions in plain words."""

@@ -39,7 +39,7 @@ _WORDS = re.compile(r"[^\W_]+")
 _MIN_NAME_CHARS = 4
 _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
-"""A query asks every archive. The call pays for the first ones; beyond, each group of so many costs a token more."""
+"""A query without an archive searches all of them: each further group of this size costs one token more."""
 _MAX_ALTERNATIVES = 2
 _ABOUT_AN_ARTICLE = {"article", "links", "outline", "related", "section", "summary"}
 
@@ -138,7 +138,7 @@ def _next_page(context: QueryContext, slots: dict[str, str]) -> QueryContext:
 
 
 async def _score_titles(context: QueryContext, titles: Sequence[str]) -> dict[str, float]:
-    """Return the best score of each title over all archives; the first, the query itself, must match exactly."""
+    """Return the best score of each title over all archives; the first, the query itself, may have no typo."""
     scores = (await context.score_titles(list(titles), list(titles[1:]))).values()
     return {title: max((row[number] for row in scores), default=0.0) for number, title in enumerate(titles)}
 

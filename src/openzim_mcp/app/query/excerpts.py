@@ -31,7 +31,7 @@ _NEIGHBOUR_SHARE = 0.2
 _CONTINUATION_BONUS = 1.2
 """The factor on the gain of a sentence next to a selected one: continuous text is easier to read."""
 _SPACE_TOKENS = 0.5
-_MAX_SHARED_WORDS = 0.8
+_MAX_SHARED_WORD_RATIO = 0.8
 """A sentence that shares this part of its words with a selected one is a repetition."""
 _MIN_COMPARED_WORDS = 4
 
@@ -202,7 +202,7 @@ class _Selection:
         self._words.append(sentence.words)
 
     def _repeats(self, words: frozenset[str]) -> bool:
-        enough = _MAX_SHARED_WORDS * len(words)
+        enough = _MAX_SHARED_WORD_RATIO * len(words)
         return len(words) > _MIN_COMPARED_WORDS and any(len(words & selected) >= enough for selected in self._words)
 
     def positions(self, passage: int) -> set[int]:
