@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from openzim_mcp import tokens
 from openzim_mcp.worker.readers.html.reader import read_html
-from openzim_mcp.worker.reading import links
+from openzim_mcp.worker.reading.resolve import find_link_target
 from openzim_mcp.worker.zim import Archive
 
 SIZES = {"up to 10 KB": 10_000, "10 to 100 KB": 100_000, "100 KB to 1 MB": 1_000_000, "over 1 MB": 10**12}
@@ -138,7 +138,7 @@ def count_resolved_links(max_pages: int) -> str:
             if number >= max_pages:
                 break
             targets = {link.target for link in read_html(raw, path).links if link.kind == "internal"}
-            entries = sum(links.find_target(archive, target) is not None for target in targets)
+            entries = sum(find_link_target(archive, target) is not None for target in targets)
             resolved += entries
             missing += len(targets) - entries
         if resolved + missing:

@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def zims() -> Path:
-    """Valid and damaged archives, kept beside the project."""
+    """Real archives, sound and damaged, that lie beside the project and not in it."""
     if not SHARED.is_dir():
         pytest.skip("the archives of ../shared/zims are not here")
     return SHARED
@@ -34,7 +34,7 @@ def zims() -> Path:
 
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Give each test a cache directory of its own."""
+    """Let no test know what another one has verified."""
     for variable in ("XDG_CACHE_HOME", "WIN_PD_OVERRIDE_LOCAL_APPDATA"):
         monkeypatch.setenv(variable, str(tmp_path_factory.mktemp("cache")))
 
@@ -46,20 +46,20 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def town_zim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small valid archive."""
+    """A small sound archive."""
     target = tmp_path_factory.mktemp("towns") / "towns_en_all_2026-01.zim"
     return write_zim(target, TOWNS, redirects={"Port": "Ravenport"}, metadata={"Creator": "Nobody"})
 
 
 @pytest.fixture
 def towns(town_zim: Path) -> Archive:
-    """The archive of `town_zim`, open."""
+    """The small archive, open."""
     return Archive("towns", [str(town_zim)])
 
 
 @pytest.fixture
 def open_server() -> Iterator[Callable[..., StdioServer]]:
-    """Start servers over stdio in advanced mode; they are stopped at the end of the test."""
+    """Start servers over pipes; each is in advanced mode and ended with the test."""
     started: list[StdioServer] = []
 
     def start(*directories: str | Path, **settings: str) -> StdioServer:
@@ -75,12 +75,12 @@ def open_server() -> Iterator[Callable[..., StdioServer]]:
 
 @pytest.fixture(scope="session")
 def isles_zim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small archive for searches."""
+    """A small archive to find things in."""
     target = tmp_path_factory.mktemp("isles") / "isles_en_all_2026-01.zim"
     return write_zim(target, ISLES, redirects={"Port of Ravens": "Ravenport", "The Port": "Ravenport"})
 
 
 @pytest.fixture
 def isles(isles_zim: Path) -> Archive:
-    """The archive of `isles_zim`, open."""
+    """The same, open."""
     return Archive("isles", [str(isles_zim)])

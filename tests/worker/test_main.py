@@ -11,14 +11,14 @@ import pytest
 
 from openzim_mcp import calls, errors, worker
 from openzim_mcp.calls.archive import Describe
-from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle
+from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle_request
 from support.archives import write_zim
 
 UNLIMITED = 1 << 40
 
 
 def test_archive_stays_open(town_zim: Path) -> None:
-    archives = OpenArchives(descriptors=100, memory=UNLIMITED)
+    archives = OpenArchives(max_descriptors=100, max_data_bytes=UNLIMITED)
 
     first = archives.open("towns", [str(town_zim)])
 
@@ -26,7 +26,7 @@ def test_archive_stays_open(town_zim: Path) -> None:
 
 
 def test_changed_file_is_opened_again(town_zim: Path, tmp_path: Path) -> None:
-    archives = OpenArchives(descriptors=100, memory=UNLIMITED)
+    archives = OpenArchives(max_descriptors=100, max_data_bytes=UNLIMITED)
     path = tmp_path / "a.zim"
     shutil.copy(town_zim, path)
     before = archives.open("a", [str(path)])
@@ -39,7 +39,7 @@ def test_changed_file_is_opened_again(town_zim: Path, tmp_path: Path) -> None:
 
 
 def test_removed_file_is_reported(town_zim: Path, tmp_path: Path) -> None:
-    archives = OpenArchives(descriptors=100, memory=UNLIMITED)
+    archives = OpenArchives(max_descriptors=100, max_data_bytes=UNLIMITED)
     path = tmp_path / "a.zim"
     shutil.copy(town_zim, path)
     archives.open("a", [str(path)])
@@ -66,7 +66,7 @@ def open_files_in(folder: Path) -> set[str]:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
 def test_least_recently_used_archives_are_closed_first(town_zim: Path, tmp_path: Path) -> None:
-    archives = OpenArchives(descriptors=9, memory=UNLIMITED)
+    archives = OpenArchives(max_descriptors=9, max_data_bytes=UNLIMITED)
 
     open_copies(archives, town_zim, tmp_path, 3)
     archives.open("0", [str(tmp_path / "0.zim")])
@@ -78,7 +78,7 @@ def test_least_recently_used_archives_are_closed_first(town_zim: Path, tmp_path:
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 def test_archives_are_closed_at_the_memory_limit(town_zim: Path, tmp_path: Path) -> None:
-    archives = OpenArchives(descriptors=1000, memory=0)
+    archives = OpenArchives(max_descriptors=1000, max_data_bytes=0)
 
     open_copies(archives, town_zim, tmp_path, 3)
 
@@ -92,7 +92,7 @@ def test_unknown_function_is_not_imported(monkeypatch: pytest.MonkeyPatch, tmp_p
     request = calls.Request(function, "a", (), msgspec.Raw(msgspec.msgpack.encode({})))
     sent: list[calls.Reply] = []
 
-    reply = handle(OpenArchives(100, UNLIMITED), request, _ProgressReporter(sent.append))
+    reply = handle_request(OpenArchives(100, UNLIMITED), request, _ProgressReporter(sent.append))
 
     assert isinstance(reply, calls.Bug)
     assert f"LookupError: {function}" in reply.traceback
@@ -108,11 +108,11 @@ def test_worker_without_a_server_ends_a_hanging_call(tmp_path: Path) -> None:
 
     process = subprocess.run(
         [sys.executable, "-m", "openzim_mcp.worker.main", "1024", "0.1", str(os.getpid())],
-        input=calls.frame(request),
+        input=calls.encode_frame(request),
         capture_output=True,
         timeout=60,
         check=False,
     )
 
     assert process.returncode == 1
-    assert process.stdout == calls.frame(calls.Ready())
+    assert process.stdout == calls.encode_frame(calls.Ready())

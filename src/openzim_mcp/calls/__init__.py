@@ -19,7 +19,7 @@ Result = TypeVar("Result", covariant=True)  # noqa: PLC0105  the name is read in
 
 LENGTH = struct.Struct(">I")
 MAX_FRAME_BYTES = 64 << 20
-"""What a worker sends must never fill the server's memory."""
+"""A longer message would be refused: a worker must not be able to fill the server's memory."""
 
 
 class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,7 +45,7 @@ class Call(msgspec.Struct, Generic[Result], frozen=True, omit_defaults=True):
 
 
 class Job(Call[Result], frozen=True):
-    """A call that may take minutes: it runs in a process of its own, reports progress, and is never too slow.
+    """A call that may take minutes: it runs in a process of its own, reports progress, and has no deadline.
 
     Its function gets the parts of the file, as a damaged archive may not open. A final result is kept as a fact.
     """
@@ -92,7 +92,7 @@ class Bug(Struct, frozen=True, tag="bug"):
 
 
 class Progress(Struct, frozen=True, tag="progress"):
-    """How far a job is."""
+    """How much of a job is done."""
 
     done: int
     total: int
@@ -106,7 +106,7 @@ _request_decoder = msgspec.msgpack.Decoder(Request)
 
 
 def encode_call(call: Call[Any]) -> bytes:
-    """Return the arguments of a call; equal calls are encoded alike."""
+    """Return the arguments of a call, encoded; equal calls have equal encodings."""
     return _encoder.encode(call)
 
 
@@ -122,7 +122,7 @@ def decode_request(body: bytes) -> Request:
 
 def decode_call(request: Request) -> Call[Any]:
     """Return the call in a request."""
-    call: Call[Any] = _decoder_for(_class_of(request.function)).decode(request.call)
+    call: Call[Any] = _decoder_for(_call_class(request.function)).decode(request.call)
     return call
 
 
@@ -138,15 +138,15 @@ def decode_result(call: Call[Result], result: msgspec.Raw) -> Result:
     return decoded
 
 
-def frame(message: Struct) -> bytes:
-    """Return a message with its length in front."""
+def encode_frame(message: Struct) -> bytes:
+    """Return a message, encoded, with its length before it."""
     body = _encoder.encode(message)
     return LENGTH.pack(len(body)) + body
 
 
 @functools.cache
-def _class_of(function: str) -> type[Call[Any]]:
-    """Return the call that a function runs; its module must have been imported."""
+def _call_class(function: str) -> type[Call[Any]]:
+    """Return the class of the call that a function runs; its module must have been imported."""
     pending: list[type[Call[Any]]] = [Call]
     while pending:
         call = pending.pop()

@@ -6,7 +6,7 @@ from openzim_mcp.calls import Call, Job, Struct
 
 
 class Description(Struct, frozen=True):
-    """What an archive that opens says of itself; `icon` is a small PNG in base64, or nothing."""
+    """The identity and metadata of an archive that opens; `icon` is a small PNG in base64, or empty."""
 
     title: str
     description: str
@@ -38,7 +38,7 @@ class Namespace(Struct, frozen=True):
 
 
 class ArchiveIdentity(Struct, frozen=True):
-    """What tells an archive from others."""
+    """What distinguishes an archive from others."""
 
     uuid: str
     is_multipart: bool
@@ -52,7 +52,7 @@ class IndexCapabilities(Struct, frozen=True):
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """Everything known of an archive without reading its articles."""
+    """Metadata, counts, namespaces and indexes of an archive."""
 
     archive: str
     metadata: dict[str, str]
@@ -66,7 +66,7 @@ class Metadata(Struct, frozen=True, kw_only=True):
 
 
 class ReadMetadata(Call[Metadata], frozen=True):
-    """Read the metadata of an archive, with its namespaces if asked for."""
+    """Read the metadata of an archive, with its namespaces if requested."""
 
     function = "archive.metadata:read_metadata"
     cached = True
@@ -108,7 +108,7 @@ class ListEntries(Call[EntryRows], frozen=True):
 
 
 class PathCompletions(Struct, frozen=True):
-    """Paths that start alike; `total` is None where there are more than were read."""
+    """Paths that start with a prefix; `total` is None if not all of them were read."""
 
     paths: list[str]
     total: int | None
@@ -130,7 +130,7 @@ class SampleEntries(Call[int], frozen=True):
 
 
 class ProbeIndexes(Call[bool], frozen=True):
-    """Ask the indexes for words from titles all over the archive; a damaged index fails here."""
+    """Search the indexes for words from titles all over the archive; a damaged index fails here."""
 
     function = "archive.health:probe_indexes"
     uses_index = True

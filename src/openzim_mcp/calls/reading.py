@@ -8,7 +8,7 @@ from openzim_mcp.calls import Call, Result, Struct
 
 
 class EntryResult(Struct, frozen=True):
-    """What names an entry in every result about it."""
+    """The fields that identify the entry in a result."""
 
     path: str
     title: str
@@ -29,7 +29,7 @@ class Article(Struct, frozen=True):
 
 
 class ReadArticle(EntryCall[Article], frozen=True):
-    """Read a page of an article; `requested` is what the caller asked for."""
+    """Read a page of an article; `requested` is the path as the caller wrote it."""
 
     function = "reading.article:read_article"
     requested: str
@@ -98,7 +98,7 @@ class ReadStructure(EntryCall[Structure], frozen=True):
 
 
 class SectionName(Struct, frozen=True):
-    """What names a section."""
+    """The id and title of a section."""
 
     id: str
     title: str
@@ -186,7 +186,7 @@ class ReadRawEntry(Call[RawEntry], frozen=True):
 
 
 class ClosestTitle(Struct, frozen=True):
-    """The entry that was probably meant, if one is close enough, and the closest titles."""
+    """The path of the entry with the closest title, if it is close enough, and the closest titles."""
 
     path: str | None
     did_you_mean: list[str]
@@ -195,14 +195,14 @@ class ClosestTitle(Struct, frozen=True):
 class FindClosestTitle(Call[ClosestTitle], frozen=True):
     """Find the entry whose title comes closest to a path or title that no entry has."""
 
-    function = "reading.resolve:find_closest_title"
+    function = "search.titles:find_closest_title"
     uses_index = True
     cached = True
     requested: str
 
 
 class PickRandomPath(Call[str], frozen=True):
-    """Pick the path of some article."""
+    """Pick the path of a random article."""
 
     function = "reading.article:pick_random_path"
 
@@ -246,7 +246,7 @@ class ReadLinks(EntryCall[OutboundLinks], frozen=True):
 
 
 class RelatedArticle(Struct, frozen=True):
-    """An article that belongs with another, and how often that one mentions it."""
+    """A related article, and how often the given one links to it."""
 
     path: str
     title: str
@@ -254,14 +254,14 @@ class RelatedArticle(Struct, frozen=True):
 
 
 class RelatedArticles(EntryResult, frozen=True):
-    """Some of the articles that belong with one."""
+    """Some of the articles related to one."""
 
     related: list[RelatedArticle]
     total: int
 
 
 class FindRelated(EntryCall[RelatedArticles], frozen=True):
-    """Find the articles that belong with one."""
+    """Find the articles related to one."""
 
     function = "reading.links:find_related"
     offset: int
@@ -269,12 +269,12 @@ class FindRelated(EntryCall[RelatedArticles], frozen=True):
 
 
 class LeadImage(EntryResult, frozen=True):
-    """The path of the picture of an article, if it has one."""
+    """The path of the lead image of an article, if it has one."""
 
     image_path: str | None
 
 
 class FindLeadImage(EntryCall[LeadImage], frozen=True):
-    """Find the picture of an article."""
+    """Find the lead image of an article."""
 
     function = "reading.links:find_lead_image"

@@ -104,7 +104,7 @@ class SuggestTitles(Call[Suggestions], frozen=True):
 
 
 class ScoreTitles(Call[list[float]], frozen=True):
-    """Say how well an archive knows each of some titles, from 0 to 1; those in `fuzzy` may have a typo."""
+    """Score how well an archive has each of some titles, from 0 to 1; those in `fuzzy` may have a typo."""
 
     function = "search.answer:score_titles"
     uses_index = True
@@ -115,9 +115,9 @@ class ScoreTitles(Call[list[float]], frozen=True):
 
 
 class Estimate(Struct, frozen=True):
-    """How much of a question an archive may answer, from 0 to 1, and which of its words it has.
+    """How much of a question an archive may answer, from 0 to 1, and the words of it that the archive contains.
 
-    `score` is None where only reading tells: the archive has no index.
+    `score` is None if the archive has no index.
     """
 
     score: float | None

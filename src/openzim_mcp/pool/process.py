@@ -93,7 +93,7 @@ class WorkerProcess:
         """Send a call and return the reply; or raise `WorkerExited`."""
         request = calls.Request(call.function, archive.name, archive.parts, msgspec.Raw(calls.encode_call(call)))
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._input.send(calls.frame(request))
+            await self._input.send(calls.encode_frame(request))
         return await self.receive(on_progress)
 
     async def receive(self, on_progress: Callable[[calls.Progress], None] | None = None) -> calls.Reply:

@@ -35,7 +35,7 @@ except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
 CALL_MODULES = (archive, reading, search)
-"""Importing these makes every call known."""
+"""Imported so that every call is registered."""
 _GRACE_SECONDS = 2
 _RESERVED_DESCRIPTORS = 64
 _MAX_DESCRIPTORS = 4096
@@ -44,46 +44,48 @@ _PROGRESS_SECONDS = 0.1
 
 
 class OpenArchives:
-    """The open archives, each checked against its file on every use, the least recently used closed first."""
+    """The open archives; the least recently used is closed first, and one whose file has changed is opened again."""
 
-    def __init__(self, descriptors: int, memory: int) -> None:
-        self._descriptors = descriptors
-        self._memory = memory
+    def __init__(self, max_descriptors: int, max_data_bytes: int) -> None:
+        self._max_descriptors = max_descriptors
+        self._max_data_bytes = max_data_bytes
         self._open: OrderedDict[tuple[str, ...], tuple[Identity, Archive]] = OrderedDict()
 
     def open(self, name: str, parts: Sequence[str]) -> Archive:
-        """Return the archive; if its file has changed, it is opened again."""
+        """Return the archive, opened if it is not, or if its file has changed."""
         key = tuple(parts)
         try:
             identity = stat_parts(key).identity
             opened = self._open.pop(key, None)
             if opened is None or opened[0] != identity:
                 del opened
-                self._make_room(len(parts))
+                self._close_least_recently_used(len(parts))
                 opened = (identity, Archive(name, parts))
                 if stat_parts(key).identity != identity:
                     raise errors.ArchiveChanged(f"{name!r} is being replaced.", hint="Ask again in a moment.")
         except OSError as error:
             raise errors.ArchiveUnusable(
                 f"{name!r} cannot be read: {error.strerror or 'input/output error'}.",
-                hint="The file was removed or its disk is gone; zim_health lists what is there now.",
+                hint="The file or its disk was removed; zim_health lists the archives that are there now.",
             ) from error
         self._open[key] = opened
         return opened[1]
 
-    def _make_room(self, parts: int) -> None:
-        while self._open and (self._descriptors_after(parts) > self._descriptors or _data_bytes() > self._memory):
+    def _close_least_recently_used(self, parts: int) -> None:
+        while self._open and (
+            self._descriptors_after(parts) > self._max_descriptors or _data_bytes() > self._max_data_bytes
+        ):
             self._open.popitem(last=False)
 
     def _descriptors_after(self, parts: int) -> int:
-        """Count what libzim holds: a descriptor for each part and one for each index."""
+        """Return how many descriptors are open with one more archive: one per part, and one per index."""
         return sum(len(key) + 2 for key in self._open) + parts + 2
 
 
 def _data_bytes() -> int:
-    """Return the memory that the limit counts, where the system tells: mostly the windows of open decompressors.
+    """Return the memory that counts towards the limit; 0 if the system does not tell.
 
-    These are 8 MB (zstd) to 64 MB (lzma) for each cluster in use, hardly touched but counted.
+    Most of it are the windows of decompressors: 8 MB (zstd) to 64 MB (lzma) per cluster, counted even if untouched.
     """
     if sys.platform != "linux":
         return 0
@@ -92,7 +94,7 @@ def _data_bytes() -> int:
 
 
 def _limit_resources(memory_mib: int) -> int:
-    """Bound memory and core dumps where the platform can; return how many descriptors archives may take."""
+    """Limit memory and core dumps, if the platform can; return how many descriptors archives may use."""
     if resource is None:
         return 256
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -109,7 +111,7 @@ def _limit_resources(memory_mib: int) -> int:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Have Linux end this process with its parent, even in the middle of a call into libzim."""
+    """Have Linux kill this process when its parent exits, even in the middle of a call into libzim."""
     if sys.platform != "linux":
         return
     import ctypes  # noqa: PLC0415  only this needs it
@@ -128,7 +130,7 @@ def _detach_standard_streams() -> tuple[int, int]:
     return incoming, outgoing
 
 
-def _requests(incoming: int) -> Iterator[calls.Request]:
+def _read_requests(incoming: int) -> Iterator[calls.Request]:
     with open(incoming, "rb") as pipe:
         while len(head := pipe.read(calls.LENGTH.size)) == calls.LENGTH.size:
             yield calls.decode_request(pipe.read(calls.LENGTH.unpack(head)[0]))
@@ -147,8 +149,8 @@ class _ProgressReporter:
             self._send(calls.Progress(done, total))
 
 
-def _run(archives: OpenArchives, request: calls.Request, report: _ProgressReporter) -> Any:
-    """Run the function of a call; a job gets the files themselves, as they may be damaged."""
+def _dispatch(archives: OpenArchives, request: calls.Request, report: _ProgressReporter) -> Any:
+    """Run the function of a call on the open archive; a job gets the paths of the files, as they may be damaged."""
     call = calls.decode_call(request)
     module, _, name = call.function.partition(":")
     function = getattr(importlib.import_module(f"openzim_mcp.worker.{module}"), name)
@@ -157,45 +159,47 @@ def _run(archives: OpenArchives, request: calls.Request, report: _ProgressReport
     return function(archives.open(request.name, request.parts), call)
 
 
-def handle(archives: OpenArchives, request: calls.Request, report: _ProgressReporter) -> calls.Reply:
-    """Run a call, and return its result or what went wrong."""
+def handle_request(archives: OpenArchives, request: calls.Request, report: _ProgressReporter) -> calls.Reply:
+    """Run a call and return its result or its error."""
     try:
-        return calls.Success(calls.encode_result(_run(archives, request, report)))
+        return calls.Success(calls.encode_result(_dispatch(archives, request, report)))
     except errors.OpenZimMcpError as error:
         return calls.Failure(type(error).__name__, error.message, error.hint, error.details)
-    except Exception:  # noqa: BLE001  the server logs it; the caller learns only that it happened
+    except Exception:  # noqa: BLE001  the server logs it and answers with a generic error
         return calls.Bug(traceback.format_exc(limit=-8))
 
 
-def _serve(archives: OpenArchives, deadline: float) -> None:
+def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
     incoming, outgoing = _detach_standard_streams()
     with open(outgoing, "wb") as pipe, contextlib.suppress(BrokenPipeError), open(os.devnull, "w") as null:
 
         def send(reply: calls.Reply) -> None:
-            pipe.write(calls.frame(reply))
+            pipe.write(calls.encode_frame(reply))
             pipe.flush()
 
         send(calls.Ready())
-        for request in _requests(incoming):
-            if deadline:
-                # The server ends a call that takes too long; this ends it when there is no server any more.
-                faulthandler.dump_traceback_later(deadline + _GRACE_SECONDS, exit=True, file=null)
-            reply = handle(archives, request, _ProgressReporter(send))
+        for request in _read_requests(incoming):
+            if deadline_seconds:
+                # The server ends a call that takes too long; this ends it if the server is gone.
+                faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
+            reply = handle_request(archives, request, _ProgressReporter(send))
             faulthandler.cancel_dump_traceback_later()
             send(reply)
 
 
 def main() -> None:
-    """Serve requests until the pipe ends."""
-    memory_mib, deadline, parent = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+    """Handle requests until the pipe is closed."""
+    memory_mib, deadline_seconds, parent = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A page makes many objects and no cycles: looking for garbage less often saves a sixth of reading it.
+    # A page makes many objects and no cycles: fewer collections save a sixth of the time to read it.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     _exit_with_parent(parent)
-    if not deadline and os.name == "posix":
+    if not deadline_seconds and os.name == "posix":
         os.nice(_JOB_NICENESS)
-    _serve(OpenArchives(_limit_resources(memory_mib), memory=(memory_mib << 20) // 2), deadline)
+    _handle_requests(
+        OpenArchives(_limit_resources(memory_mib), max_data_bytes=(memory_mib << 20) // 2), deadline_seconds
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One open archive: libzim's reader, its exceptions translated here and nowhere else."""
+"""One open archive: libzim's reader; libzim's exceptions are translated here and nowhere else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _serial_numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Item:
-    """What an entry holds, but not the content itself."""
+    """The path, title, type and size of an entry, without its content."""
 
     path: str
     title: str
@@ -40,7 +40,7 @@ class Item:
 
 @dataclass(frozen=True)
 class TitleMatch:
-    """The title of an entry, and the path and title of what it leads to: itself, if it is not a redirect."""
+    """The title of an entry, and the path and title of its target: a redirect's, else its own."""
 
     title: str
     target: str
@@ -133,14 +133,14 @@ class Archive:
 
     @property
     def main_path(self) -> str | None:
-        """The path of the main page, redirects followed; None where there is none or it leads nowhere."""
+        """The path of the main page, redirects followed; None if there is none, or a redirect without target."""
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             if self._zim.has_main_entry:
                 return str(_target(self._zim.main_entry).path)
         return None
 
     def random_path(self) -> str:
-        """Return the path of some article."""
+        """Return the path of a random article."""
         with self._translated_errors():
             return str(_target(self._zim.get_random_entry()).path)
 
@@ -155,29 +155,29 @@ class Archive:
         return values
 
     def metadata_text(self, key: str) -> str:
-        """Return one metadata value as text, or nothing."""
+        """Return one metadata value as text, or an empty string."""
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             return bytes(self._zim.get_metadata(key)).decode(errors="replace")
         return ""
 
-    def illustration(self, size: int, most: int) -> bytes:
-        """Return the picture that stands for the archive, or nothing where there is none of `most` bytes at most."""
+    def illustration(self, size: int, max_bytes: int) -> bytes:
+        """Return the illustration of the archive, of `size` pixels; empty if there is none, or only a larger file."""
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             if self._zim.has_illustration(size):
                 item = self._zim.get_illustration_item(size)
-                return bytes(item.content) if item.size <= most else b""
+                return bytes(item.content) if item.size <= max_bytes else b""
         return b""
 
     @cached_property
     def languages(self) -> str:
-        """The codes of the archive's languages, as it gives them: `eng`, `ara,jpn`, or nothing."""
+        """The codes of the archive's languages, as in its metadata: `eng`, `ara,jpn`, or empty."""
         return self.metadata_text("Language")
 
     @cached_property
     def namespaces(self) -> dict[str, range]:
         """Each namespace with the numbers of its entries.
 
-        Entries are ordered by namespace, so the borders are found by halving, without walking.
+        Entries are ordered by namespace, so a binary search finds where each one ends.
         """
         file = ZimFile(self._parts)
         header = file.header()
@@ -197,22 +197,27 @@ class Archive:
         return ranges
 
     @property
+    def content_namespace(self) -> str:
+        """The namespace of the articles."""
+        return "C" if self.has_new_scheme else "A"
+
+    @property
     def content(self) -> range:
-        """The numbers of the entries that readers are meant to see."""
-        return self.namespaces.get("C" if self.has_new_scheme else "A", range(0))
+        """The numbers of the entries in the namespace of the articles."""
+        return self.namespaces.get(self.content_namespace, range(0))
 
     def path_by_id(self, number: int) -> str:
-        """Return the path of the entry of that number."""
+        """Return the path of the entry with that number."""
         with self._translated_errors():
             return str(self._zim._get_entry_by_id(number).path)  # noqa: SLF001
 
     def title_by_id(self, number: int) -> str:
-        """Return the title of the entry of that number."""
+        """Return the title of the entry with that number."""
         with self._translated_errors():
             return str(self._zim._get_entry_by_id(number).title)  # noqa: SLF001
 
     def entry_by_id(self, number: int) -> EntryRow:
-        """Return the entry of that number; damage to it is part of the answer."""
+        """Return the entry with that number; if it is damaged, `error` says so."""
         path = title = f"#{number}"
         try:
             with self._translated_errors():
@@ -226,17 +231,11 @@ class Archive:
             return EntryRow(path, title, None, error="this entry is damaged, or redirects in a circle or to nothing")
 
     def find_entry(self, path: str) -> Item | None:
-        """Return the item at a path, redirects followed, or None; old archives find `C/x` and `x` as `A/x`."""
-        for spelling in self._namespaced(path):
-            with self._translated_errors():
-                if self._zim.has_entry_by_path(spelling):
-                    return self._item(self._zim.get_entry_by_path(spelling))
-        return None
-
-    def _namespaced(self, path: str) -> list[str]:
-        if self.has_new_scheme:
-            return [path]
-        return [path, f"A/{path.removeprefix('C/')}"]
+        """Return the item at exactly that path, redirects followed, or None."""
+        with self._translated_errors():
+            if not self._zim.has_entry_by_path(path):
+                return None
+            return self._item(self._zim.get_entry_by_path(path))
 
     def _item(self, entry: ZimEntry) -> Item:
         try:
@@ -244,7 +243,7 @@ class Archive:
         except ValueError as error:
             raise errors.RedirectLoop(
                 f"{entry.path!r} in {self.name!r} redirects in a circle, or more than {MAX_REDIRECTS} times.",
-                hint="The archive was made so; look for the article by another name.",
+                hint="The archive was made so; search for the article by another title.",
             ) from error
         return Item(target.path, safe_line(target.title, 500), _mime_type(target), target.get_item().size)
 
@@ -254,14 +253,14 @@ class Archive:
             return bytes(self._zim.get_entry_by_path(path).get_item().content)
 
     def find_by_title(self, title: str) -> Item | None:
-        """Return the item of exactly that title."""
+        """Return the item with exactly that title, redirects followed, or None."""
         with self._translated_errors():
             if not self._zim.has_entry_by_title(title):
                 return None
             return self._item(self._zim.get_entry_by_title(title))
 
     def look_up(self, *, title: str | None = None, path: str | None = None) -> TitleMatch | None:
-        """Return the entry of exactly that title or path, and where it leads; None also if it leads nowhere."""
+        """Return the entry with exactly that title or path, and its target; None also if it has no target."""
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             if title is not None:
                 entry = self._zim.get_entry_by_title(title) if self._zim.has_entry_by_title(title) else None
@@ -280,18 +279,20 @@ class Archive:
             return str(self._zim.get_entry_by_path(path).title)
 
     def mime_type_of(self, path: str) -> str:
-        """Return the type of the content at a path, or nothing where it cannot be read."""
+        """Return the type of the content at a path; empty if it cannot be read."""
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             return _mime_type(_target(self._zim.get_entry_by_path(path)))
         return ""
 
-    def suggest_items(self, text: str, limit: int) -> list[Item]:
-        """Return items whose titles begin like the text. Asks an index."""
-        return self._items(self.suggest_paths(text, limit))
-
-    def search_items(self, text: str, limit: int) -> list[Item]:
-        """Return items that contain all the words. Asks an index."""
-        return self._items(self.search_paths(text, limit))
+    def find_entries(self, paths: Iterable[str]) -> list[Item]:
+        """Return the items at some paths, without those that cannot be read."""
+        items = []
+        for path in paths:
+            with contextlib.suppress(errors.OpenZimMcpArchiveError):
+                item = self.find_entry(path)
+                if item:
+                    items.append(item)
+        return items
 
     @cached_property
     def _suggestions(self) -> SuggestionSearcher:
@@ -302,7 +303,7 @@ class Archive:
         return Searcher(self._zim)
 
     def suggest_paths(self, text: str, limit: int) -> list[str]:
-        """Return the paths of entries whose titles begin like the text, or have a word that does. Asks an index."""
+        """Return the paths of entries with a title, or a word of it, that starts with the text. Asks an index."""
         with self._translated_errors():
             return list(self._suggestions.suggest(text).getResults(0, limit))
 
@@ -314,7 +315,7 @@ class Archive:
             return list(self._searcher.search(Query().set_query(words)).getResults(0, limit))
 
     def frequency(self, words: str) -> int:
-        """Return how many articles contain the words: exactly for one word, about for several. Asks an index."""
+        """Return how many articles contain the words; for several words it is an estimate. Asks an index."""
         if not self.has_fulltext_index:
             return 0
         count = self._frequencies.get(words)
@@ -324,17 +325,8 @@ class Archive:
             self._frequencies[words] = count
         return count
 
-    def _items(self, paths: Iterable[str]) -> list[Item]:
-        items = []
-        for path in paths:
-            with contextlib.suppress(errors.OpenZimMcpArchiveError):
-                item = self.find_entry(path)
-                if item:
-                    items.append(item)
-        return items
-
     def probe_indexes(self, words: Sequence[str]) -> None:
-        """Ask each index for some words, so that a damaged one fails here and now."""
+        """Search each index for some words, so that a damaged one fails now."""
         for word in words:
             if self.has_title_index:
                 self.suggest_paths(word, 5)
@@ -343,7 +335,7 @@ class Archive:
 
 
 def _target(entry: ZimEntry) -> ZimEntry:
-    """Follow redirects; libzim itself would follow a circle for ever."""
+    """Follow redirects; libzim itself would follow a loop for ever."""
     for _ in range(MAX_REDIRECTS):
         if not entry.is_redirect:
             return entry

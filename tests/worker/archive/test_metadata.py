@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp.calls.archive import ArchiveIdentity, IndexCapabilities, ListNamespaces, Namespace, ReadMetadata
-from openzim_mcp.worker.archive.metadata import _counter, list_namespaces, read_metadata
+from openzim_mcp.worker.archive.metadata import _parse_counter, list_namespaces, read_metadata
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -75,7 +75,7 @@ def test_illustrations_are_listed_by_size(zims: Path) -> None:
     ],
 )
 def test_counter_keeps_mime_type_parameters(text: str, counts: dict[str, int]) -> None:
-    assert _counter(text) == counts
+    assert _parse_counter(text) == counts
 
 
 def test_every_archive_is_described(zims: Path) -> None:

@@ -7,7 +7,8 @@ import pytest
 from openzim_mcp import errors
 from openzim_mcp.calls.reading import FindClosestTitle
 from openzim_mcp.uris import entry_uri
-from openzim_mcp.worker.reading.resolve import find_closest_title, require_entry, resolve_entry
+from openzim_mcp.worker.reading.resolve import require_entry, resolve_entry
+from openzim_mcp.worker.search.titles import find_closest_title
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -75,30 +76,6 @@ def test_uris_lead_to_their_entries(tmp_path: Path) -> None:
     entries = [resolve_entry(archive, entry_uri("odd", path)) for path in paths]
 
     assert [entry and entry.path for entry in entries] == paths
-
-
-@pytest.mark.parametrize(
-    ("archive", "requested", "path"),
-    [
-        ("built/wiki_real_pub", "hermitan matrix", "Hermitian_matrix"),
-        ("built/wiki_real_pub", "Python (programing language)", "Python_(programming_language)"),
-        ("built/wiki_real_pub", "HERMITIAN-MATRIX", "Hermitian_matrix"),
-        ("real/wikipedia_en_100_mini_2022-10", "Untied States", "A/United_States"),
-    ],
-)
-def test_typo_finds_the_closest_title(zims: Path, archive: str, requested: str, path: str) -> None:
-    opened = Archive("a", [str(zims / f"{archive}.zim")])
-
-    assert find_closest_title(opened, FindClosestTitle(requested)).path == path
-
-
-def test_miss_names_the_closest_titles(zims: Path) -> None:
-    archive = Archive("a", [str(zims / "built/wiki_real_pub.zim")])
-
-    closest = find_closest_title(archive, FindClosestTitle("Hermitian operators in physics"))
-
-    assert closest.path is None
-    assert "Hermitian matrix" in closest.did_you_mean
 
 
 def test_archive_without_index_finds_exact_titles(zims: Path) -> None:

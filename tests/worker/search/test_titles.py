@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from openzim_mcp.calls.reading import FindClosestTitle
 from openzim_mcp.calls.search import FindTitles, Suggestion, Suggestions, SuggestTitles, TitleHit, TitleHits
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.zim import Archive
@@ -127,3 +128,27 @@ def test_tag_pages_are_suggested_last(zims: Path) -> None:
     listings = [titles.is_listing_page(row.path) for row in rows]
     assert listings == sorted(listings)
     assert any(listings)
+
+
+@pytest.mark.parametrize(
+    ("archive", "requested", "path"),
+    [
+        ("built/wiki_real_pub", "hermitan matrix", "Hermitian_matrix"),
+        ("built/wiki_real_pub", "Python (programing language)", "Python_(programming_language)"),
+        ("built/wiki_real_pub", "HERMITIAN-MATRIX", "Hermitian_matrix"),
+        ("real/wikipedia_en_100_mini_2022-10", "Untied States", "A/United_States"),
+    ],
+)
+def test_typo_finds_the_closest_title(zims: Path, archive: str, requested: str, path: str) -> None:
+    opened = Archive("a", [str(zims / f"{archive}.zim")])
+
+    assert titles.find_closest_title(opened, FindClosestTitle(requested)).path == path
+
+
+def test_miss_names_the_closest_titles(zims: Path) -> None:
+    archive = Archive("a", [str(zims / "built/wiki_real_pub.zim")])
+
+    closest = titles.find_closest_title(archive, FindClosestTitle("Hermitian operators in physics"))
+
+    assert closest.path is None
+    assert "Hermitian matrix" in closest.did_you_mean

@@ -1,1 +1,1 @@
-"""What an archive says about itself, and lists of its entries."""
+"""An archive as a whole: metadata, lists of entries, checks."""

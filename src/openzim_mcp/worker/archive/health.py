@@ -1,4 +1,4 @@
-"""Checking an archive: whether it opens, what it is, whether its entries and indexes can be read."""
+"""Check an archive: whether it opens, and whether its entries and indexes can be read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sample_entries(archive: Archive, _call: SampleEntries) -> int:
 
 
 def probe_indexes(archive: Archive, _call: ProbeIndexes) -> bool:
-    """Ask the indexes for words from titles all over the archive; a damaged index fails here."""
+    """Search the indexes for words from titles all over the archive; a damaged index fails here."""
     ids = max(archive.namespaces.values(), key=len, default=range(0))
     sample = ids[:: max(1, len(ids) // _PROBED_TITLES)][:_PROBED_TITLES]
     words = [word for number in sample for word in archive.entry_by_id(number).title.split()[:1]]

@@ -1,4 +1,4 @@
-"""What an archive says of itself, and what is in it."""
+"""The metadata, counts and namespaces of an archive."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.archive import ListNamespaces, ReadMetadata
     from openzim_mcp.worker.zim import Archive
 
-_SAMPLE_PATHS = 5
+_SAMPLED_PATHS = 5
 _MAX_VALUE_CHARS = 1000
-_LOWER_CASE_TOO = (
+_KEYS_ALSO_IN_LOWER_CASE = (
     "Title", "Language", "Creator", "Publisher", "Flavour", "Date", "Name", "Description", "Source", "License", "Tags",
 )  # fmt: skip
 _ILLUSTRATION = re.compile(r"Illustration_(\d+)x(\d+)@(\d+)")
@@ -37,48 +37,48 @@ _DESCRIPTIONS = {
 
 
 def read_metadata(archive: Archive, call: ReadMetadata) -> Metadata:
-    """Return what an archive says of itself, with its namespaces if asked for."""
+    """Return the metadata of an archive, with its namespaces if requested."""
     raw = archive.metadata()
-    texts = {key: _text(value) for key, value in raw.items() if not _ILLUSTRATION.fullmatch(key)}
+    texts = {key: _metadata_text(value) for key, value in raw.items() if not _ILLUSTRATION.fullmatch(key)}
     return Metadata(
         archive=archive.file_name,
-        metadata=texts | {key.lower(): texts[key] for key in _LOWER_CASE_TOO if key in texts},
+        metadata=texts | {key.lower(): texts[key] for key in _KEYS_ALSO_IN_LOWER_CASE if key in texts},
         counts=archive.counts,
         main_page=archive.main_path,
-        namespaces=_namespaces(archive) if call.with_namespaces else None,
+        namespaces=_describe_namespaces(archive) if call.with_namespaces else None,
         archive_identity=ArchiveIdentity(archive.uuid, archive.is_multipart),
         index_capabilities=IndexCapabilities(archive.has_fulltext_index, archive.has_title_index),
         illustrations=["{}x{}@{}".format(*m.groups()) for key in raw if (m := _ILLUSTRATION.fullmatch(key))],
-        counter_breakdown=_counter(texts["Counter"]) if "Counter" in texts else None,
+        counter_breakdown=_parse_counter(texts["Counter"]) if "Counter" in texts else None,
     )
 
 
 def list_namespaces(archive: Archive, _call: ListNamespaces) -> dict[str, Namespace]:
     """Return the namespaces of an archive."""
-    return _namespaces(archive)
+    return _describe_namespaces(archive)
 
 
-def _namespaces(archive: Archive) -> dict[str, Namespace]:
-    return {safe_line(letter, 10): _namespace(archive, letter) for letter in archive.namespaces}
+def _describe_namespaces(archive: Archive) -> dict[str, Namespace]:
+    return {safe_line(letter, 10): _describe_namespace(archive, letter) for letter in archive.namespaces}
 
 
-def _text(value: bytes) -> str:
+def _metadata_text(value: bytes) -> str:
     try:
         return safe_line(value.decode(), _MAX_VALUE_CHARS)
     except UnicodeDecodeError:
         return f"({len(value)} bytes that are not text)"
 
 
-def _namespace(archive: Archive, letter: str) -> Namespace:
-    numbers = archive.namespaces[letter]
-    step = max(1, len(numbers) // _SAMPLE_PATHS)
+def _describe_namespace(archive: Archive, letter: str) -> Namespace:
+    ids = archive.namespaces[letter]
+    step = max(1, len(ids) // _SAMPLED_PATHS)
     return Namespace(
-        count=len(numbers),
+        count=len(ids),
         description=_DESCRIPTIONS.get((letter, archive.has_new_scheme), "other entries"),
-        sample=[archive.entry_by_id(number).path for number in numbers[::step][:_SAMPLE_PATHS]],
+        sample=[archive.entry_by_id(number).path for number in ids[::step][:_SAMPLED_PATHS]],
     )
 
 
-def _counter(text: str) -> dict[str, int]:
-    """Read `text/html=5;image/png=2`; a MIME type may have parameters, as in `text/html;raw=true=3`."""
+def _parse_counter(text: str) -> dict[str, int]:
+    """Parse `text/html=5;image/png=2`; a MIME type may have parameters, as in `text/html;raw=true=3`."""
     return {match["mime"]: int(match["count"]) for match in _COUNTER.finditer(text)}

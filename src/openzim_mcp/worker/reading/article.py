@@ -45,7 +45,7 @@ _SUMMARY_KINDS = {"paragraph", "list", "quote", "definition", "code", "lines"}
 _CONTINUATION_TOKENS = 30
 
 _documents: LRUCache[tuple[int, str], tuple[int, Document]] = LRUCache(_CACHE_BYTES, getsizeof=lambda row: row[0])
-"""The size and the document of pages that were read last, by the opening of their archive and their path."""
+"""The size and the document of the pages read last, by the serial number of their archive and their path."""
 
 
 def document(archive: Archive, item: Item) -> Document:
@@ -58,40 +58,40 @@ def document(archive: Archive, item: Item) -> Document:
     return parsed
 
 
-def document_around(archive: Archive, item: Item, probes: Sequence[str]) -> Document:
-    """Return the document of an item or, of a huge page, that of the part around the first probe in it."""
+def document_around(archive: Archive, item: Item, words: Sequence[str]) -> Document:
+    """Return the document of an item; of a huge page, only the part around the first of the words that occurs in it."""
     if item.size <= _HUGE_PAGE_BYTES or not is_page(item.mime_type):
         return document(archive, item)
     raw = archive.read_content(item.path)
-    low = raw.lower()
-    offsets = (low.find(probe.encode()) for probe in probes)
+    lower = raw.lower()
+    offsets = (lower.find(word.encode()) for word in words)
     start = max(0, next((offset for offset in offsets if offset >= 0), 0) - _EXCERPT_BYTES // 4)
     return read_html(raw[start : start + _EXCERPT_BYTES], item.path)
 
 
 def load_page(archive: Archive, path: str) -> tuple[Item, Document]:
-    """Return what is at a path, and its document."""
+    """Return the item at a path and its document."""
     item = resolve.require_entry(archive, path)
     return item, document(archive, item)
 
 
 def read_article(archive: Archive, call: ReadArticle) -> Article:
-    """Return a page of an article as Markdown, under a header that says what it is."""
+    """Return a page of an article as Markdown, under a header with title, path and type."""
     item, page = load_page(archive, call.path)
     blocks = render.collapse_large_blocks(page, page.blocks) if call.compact else page.blocks
-    head = _head(item, page, call.requested)
+    header = _header(item, page, call.requested)
     piece = render.slice_at_block(blocks, call.offset, call.max_chars)
     if call.max_tokens is not None:
-        room = call.max_tokens - tokens.estimate(head) * tokens.SAFETY_FACTOR - _CONTINUATION_TOKENS
+        room = call.max_tokens - tokens.estimate(header) * tokens.SAFETY_FACTOR - _CONTINUATION_TOKENS
         by_tokens = render.slice_to_budget(blocks, call.offset, room)
         piece = by_tokens if len(by_tokens.text) <= call.max_chars else piece
     check_offset(item, call.offset, piece.total)
     text = piece.text or "(This entry has no text.)"
-    return Article(f"{head}\n\n{text}{_tail(piece)}", None if piece.done else piece.stop)
+    return Article(f"{header}\n\n{text}{_continuation(piece)}", None if piece.done else piece.stop)
 
 
 def check_offset(item: Item, offset: int, total: int) -> None:
-    """Refuse an offset beyond the end of a text."""
+    """Raise an error if an offset is beyond the end of a text."""
     if offset and offset >= total:
         raise errors.OutOfRange(
             f"content_offset={offset} is beyond the end: {item.path!r} has {total} characters.",
@@ -99,14 +99,15 @@ def check_offset(item: Item, offset: int, total: int) -> None:
         )
 
 
-def _tail(piece: render.Slice) -> str:
+def _continuation(piece: render.Slice) -> str:
     return "" if piece.done else f"\n\n{continuation_line(piece.stop, piece.total)}"
 
 
-def _head(item: Item, page: Document, requested: str) -> str:
+def _header(item: Item, page: Document, requested: str) -> str:
     title = safe_line(page.title or item.title, 300)
-    same = requested == item.path
-    path = f"Path: {item.path}" if same else f"Requested Path: {safe_line(requested, 300)}\nActual Path: {item.path}"
+    path = f"Path: {item.path}"
+    if requested != item.path:
+        path = f"Requested Path: {safe_line(requested, 300)}\nActual Path: {item.path}"
     hidden = page.dropped.get("hidden", 0)
     note = f"\nNote: {hidden} characters of hidden text left out" if hidden and hidden > len(page.body) else ""
     return f"# {title}\n\nTitle: {safe_line(item.title, 300)}\n{path}\nType: {item.mime_type}{note}\n\n## Content"
@@ -124,11 +125,11 @@ def read_summary(archive: Archive, call: ReadSummary) -> Summary:
         summary=render.slice_at_block(blocks, 0, _SUMMARY_CHARS).text.rstrip(),
         description=page.description or None,
         facts=dict(page.facts) or None,
-        meanings=_meanings(page) if page.is_disambiguation else None,
+        meanings=_list_meanings(page) if page.is_disambiguation else None,
     )
 
 
-def _meanings(page: Document) -> list[str]:
+def _list_meanings(page: Document) -> list[str]:
     lists = [block.text for block in page.blocks if block.kind == "list"]
     return [line[2:] for text in lists for line in text.split("\n") if line.startswith("- ")]
 
@@ -164,11 +165,11 @@ def read_text(archive: Archive, call: ReadText) -> EntryText:
     """Return the text of an entry, and where it continues if it is long."""
     item, page = load_page(archive, call.path)
     piece = render.slice_at_block(page.blocks, 0, call.max_chars)
-    return EntryText(item.title, item.path, item.mime_type, piece.text + _tail(piece))
+    return EntryText(item.title, item.path, item.mime_type, piece.text + _continuation(piece))
 
 
 def pick_random_path(archive: Archive, _call: PickRandomPath) -> str:
-    """Return the path of some article."""
+    """Return the path of a random article."""
     return archive.random_path()
 
 

@@ -1,4 +1,4 @@
-"""Entries as the archive has them: their bytes, or their text, and their own type."""
+"""Read an entry in its own type: its bytes, or its text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive, Item
 
 _MAX_ENTRY_BYTES = 10 << 20
-_NAMESPACES = ("A/", "C/", "I/", "-/")
 _UNKNOWN_TYPE = "application/octet-stream"
 
 
@@ -30,7 +29,7 @@ def read_binary(archive: Archive, call: ReadBinary) -> BinaryEntry:
 
 def read_raw_entry(archive: Archive, call: ReadRawEntry) -> RawEntry:
     """Return the entry at the first of some paths that exists, redirects followed."""
-    item = next(filter(None, map(archive.find_entry, _with_and_without_namespace(call.paths))), None)
+    item = resolve.find_first_path(archive, call.paths)
     if item is None:
         raise errors.EntryNotFound(
             f"{archive.name!r} has no entry {safe_line(call.paths[0], 200)!r}.",
@@ -48,14 +47,8 @@ def _read_bytes(archive: Archive, item: Item) -> bytes:
     if item.size > _MAX_ENTRY_BYTES:
         raise errors.EntryTooLarge(
             f"{item.path!r} has {item.size} bytes; at most {_MAX_ENTRY_BYTES} are sent.",
-            hint="Open the archive in a reader such as Kiwix to see it, or take a smaller entry.",
+            hint="Open the archive in a reader such as Kiwix, or request a smaller entry.",
             size=item.size,
             cap=_MAX_ENTRY_BYTES,
         )
     return archive.read_content(item.path)
-
-
-def _with_and_without_namespace(paths: list[str]) -> list[str]:
-    """Add the paths without a namespace, which newer archives do not have."""
-    bare = [path[len(prefix) :] for path in paths for prefix in _NAMESPACES if path.startswith(prefix)]
-    return [path for path in dict.fromkeys([*paths, *bare]) if path]

@@ -1,15 +1,14 @@
-"""Where an article leads: its links, and the articles that belong with it."""
+"""The links of an article, its lead image, and related articles."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from openzim_mcp import errors
 from openzim_mcp.calls.reading import LeadImage, LinkRow, OutboundLinks, RelatedArticle, RelatedArticles
 from openzim_mcp.worker.readers import is_page
-from openzim_mcp.worker.readers.html.links import candidate_paths
 from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.reading.resolve import find_link_target
 
 if TYPE_CHECKING:
     from openzim_mcp.calls.reading import FindLeadImage, FindRelated, ReadLinks
@@ -28,7 +27,7 @@ _MIN_IMAGE_BYTES = 2000
 
 
 def read_links(archive: Archive, call: ReadLinks) -> OutboundLinks:
-    """Return the links of an article, once for each section, with where they lead in this archive."""
+    """Return the links of an article, once per section, with their targets in this archive."""
     item, document = article.load_page(archive, call.path)
     unique = {
         (link.kind, link.target, link.section): link for link in reversed(document.links) if link.kind != "anchor"
@@ -51,36 +50,24 @@ def _link_row(archive: Archive, document: Document, link: Link) -> LinkRow:
     section = document.sections[link.section].title
     if link.kind == "external":
         return LinkRow(kind="external", url=link.target, text=link.text, section=section)
-    target = find_target(archive, link.target)
+    target = find_link_target(archive, link.target)
     if target is None:
         return LinkRow(kind=link.kind, path=link.target, text=link.text, section=section, missing=True)
     return LinkRow(kind=link.kind, path=target.path, title=target.title, text=link.text, section=section)
 
 
-def find_target(archive: Archive, target: str) -> Item | None:
-    """Return the entry that a link means, or None where the archive does not have it."""
-    for path in candidate_paths(target):
-        try:
-            item = archive.find_entry(path)
-        except errors.OpenZimMcpArchiveError:
-            return None
-        if item is not None:
-            return item
-    return None
-
-
 def find_lead_image(archive: Archive, call: FindLeadImage) -> LeadImage:
-    """Return where the picture of an article is, the first that is not just an icon; a file is its own picture."""
+    """Return the first image of an article that is larger than an icon; a file that is not a page is its own image."""
     item, document = article.load_page(archive, call.path)
     if not is_page(item.mime_type):
         return LeadImage(item.path, item.title, archive.file_name, item.path)
-    targets = (find_target(archive, link.target) for link in document.links if link.kind == "media")
+    targets = (find_link_target(archive, link.target) for link in document.links if link.kind == "media")
     images = (t.path for t in targets if t and t.mime_type.startswith("image/") and t.size >= _MIN_IMAGE_BYTES)
     return LeadImage(item.path, item.title, archive.file_name, next(images, None))
 
 
 def find_related(archive: Archive, call: FindRelated) -> RelatedArticles:
-    """Return the articles that belong with one: linked often, early, both ways, or linking to the same things."""
+    """Return the articles related to one: linked often, early, or both ways, or linking to the same articles."""
     item, document = article.load_page(archive, call.path)
     articles, scores, mentions = _linked_articles(archive, item, document)
     linked_paths = set(articles)
@@ -106,7 +93,7 @@ def _linked_articles(
         if link.kind != "internal" or len(resolved) > _MAX_RESOLVED_LINKS:
             continue
         if link.target not in resolved:
-            resolved[link.target] = find_target(archive, link.target)
+            resolved[link.target] = find_link_target(archive, link.target)
         target = resolved[link.target]
         if target is None or target.path == item.path or not is_page(target.mime_type):
             continue

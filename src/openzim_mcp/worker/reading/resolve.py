@@ -1,39 +1,35 @@
-"""Smart retrieval: from what a caller writes to the path of an entry."""
+"""Find the entry for a path, title, URL or `zim://` URI: the spellings of a path, with and without namespace."""
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from openzim_mcp import errors
-from openzim_mcp.calls.reading import ClosestTitle
-from openzim_mcp.text import safe_line, title_words
+from openzim_mcp.text import safe_line
 from openzim_mcp.uris import is_zim_uri, parse_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from openzim_mcp.calls.reading import FindClosestTitle
     from openzim_mcp.worker.zim import Archive, Item
 
-_CANDIDATES = 5
-_CLOSE = 0.85
-_LOOK_AT = 20
-_NAMESPACES = ("A/", "C/", "I/", "-/")
+# Articles are in namespace A in archives older than 2021 and in C since; a caller need not know which.
+ARTICLE_NAMESPACES = {"A": "C", "C": "A"}
+_NAMESPACE_PREFIXES = ("A/", "C/", "I/", "-/")
 
 
 def resolve_entry(archive: Archive, requested: str) -> Item | None:
-    """Return the entry that a path, a title, a URL of the original site or a `zim://` URI means, by look-ups alone."""
-    for spelling in _spellings(requested):
-        item = archive.find_entry(spelling) or archive.find_by_title(spelling)
+    """Return the entry that a path, title, URL of the original site or `zim://` URI means. Asks no index."""
+    for spelling in _entry_spellings(requested):
+        item = find_path(archive, spelling) or archive.find_by_title(spelling)
         if item is not None:
             return item
     return None
 
 
 def require_entry(archive: Archive, requested: str) -> Item:
-    """Do the same, or raise `EntryNotFound`."""
+    """Return the same, or raise `EntryNotFound`."""
     item = resolve_entry(archive, requested)
     if item is None:
         raise errors.EntryNotFound(
@@ -43,36 +39,58 @@ def require_entry(archive: Archive, requested: str) -> Item:
     return item
 
 
-def find_closest_title(archive: Archive, call: FindClosestTitle) -> ClosestTitle:
-    """Return the entry whose title comes closest to what was asked for."""
-    return closest_title(archive, call.requested)
+def find_path(archive: Archive, path: str) -> Item | None:
+    """Return the item at a path, or None; archives older than 2021 have `C/x` and `x` as `A/x`."""
+    item = archive.find_entry(path)
+    if item is None and not archive.has_new_scheme:
+        return archive.find_entry(f"A/{path.removeprefix('C/')}")
+    return item
 
 
-def closest_title(archive: Archive, requested: str) -> ClosestTitle:
-    """Return the entry whose title comes closest to what was asked for."""
-    text = _plain(_bare(requested).replace("_", " "))
-    items = {item.path: item for item in _similar(archive, text)}
-    ranked = sorted(items.values(), key=lambda item: -_likeness(text, _plain(item.title)))[:_CANDIDATES]
-    best = ranked[0] if ranked and _likeness(text, _plain(ranked[0].title)) >= _CLOSE else None
-    return ClosestTitle(best.path if best else None, [item.title for item in ranked])
+def find_first_path(archive: Archive, paths: Iterable[str]) -> Item | None:
+    """Return the item at the first of some paths that exists, or at one of them without its namespace."""
+    paths = list(paths)
+    bare = [path[len(prefix) :] for path in paths for prefix in _NAMESPACE_PREFIXES if path.startswith(prefix)]
+    spellings = [path for path in dict.fromkeys([*paths, *bare]) if path]
+    return next((item for path in spellings if (item := find_path(archive, path))), None)
 
 
-def _spellings(requested: str) -> Iterator[str]:
-    """Yield the ways in which an archive may spell what was asked for, the likeliest first."""
-    seen: set[str] = set()
-    bare = _bare(requested)
-    for form in (requested, bare, unquote(bare), bare.partition("#")[0], unquote(bare.partition("#")[0])):
-        for namespace in ("", *_NAMESPACES):
-            name = form.removeprefix(namespace) if namespace else form
-            for spelling in (name, name.replace(" ", "_"), name.replace("_", " "), name[:1].upper() + name[1:]):
-                for final in (spelling, spelling[:1].upper() + spelling[1:].replace(" ", "_")):
-                    if final and final not in seen:
-                        seen.add(final)
-                        yield final
+def find_link_target(archive: Archive, target: str) -> Item | None:
+    """Return the entry that a resolved link leads to, or None if the archive does not have it."""
+    without_query = target.partition("?")[0]
+    for path in dict.fromkeys((target, unquote(target), without_query, unquote(without_query))):
+        try:
+            item = find_path(archive, path) if path else None
+        except errors.OpenZimMcpArchiveError:
+            return None
+        if item is not None:
+            return item
+    return None
 
 
-def _bare(requested: str) -> str:
-    """Return what is behind a URL or URI: the part that names the entry."""
+def prefix_spellings(prefix: str) -> list[str]:
+    """Return the start of a path as it is typed, and as paths are usually written."""
+    plain = [prefix, prefix.replace(" ", "_")]
+    return [*plain, *(text[:1].upper() + text[1:] for text in plain)]
+
+
+def _entry_spellings(requested: str) -> Iterator[str]:
+    """Yield the paths and titles that a request may mean, the likeliest first."""
+    yielded: set[str] = set()
+    name = entry_name(requested)
+    without_fragment = name.partition("#")[0]
+    for form in (requested, name, unquote(name), without_fragment, unquote(without_fragment)):
+        for prefix in ("", *_NAMESPACE_PREFIXES):
+            bare = form.removeprefix(prefix)
+            for variant in (bare, bare.replace(" ", "_"), bare.replace("_", " "), bare[:1].upper() + bare[1:]):
+                for spelling in (variant, variant[:1].upper() + variant[1:].replace(" ", "_")):
+                    if spelling and spelling not in yielded:
+                        yielded.add(spelling)
+                        yield spelling
+
+
+def entry_name(requested: str) -> str:
+    """Return the part of a URL or URI that names the entry; a path without `./` and `/` before it."""
     text = requested.strip()
     if is_zim_uri(text):
         uri = parse_uri(text)
@@ -82,22 +100,3 @@ def _bare(requested: str) -> str:
         page = parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
         return unquote(page.removeprefix("wiki/")) if page.startswith("wiki/") else f"{parts.netloc}/{page}"
     return text.removeprefix("./").lstrip("/")
-
-
-def _plain(text: str) -> str:
-    return " ".join(title_words(text))
-
-
-def _likeness(wanted: str, title: str) -> float:
-    return 1.0 if wanted == title else difflib.SequenceMatcher(None, wanted, title).ratio()
-
-
-def _similar(archive: Archive, wanted: str) -> Iterator[Item]:
-    """Yield entries that might be meant: those that begin alike, and those that hold the words."""
-    words = wanted.split()
-    for start in (wanted, " ".join(words[:-1]), wanted[: max(3, len(wanted) // 2)], wanted[:3]):
-        if start.strip():
-            yield from archive.suggest_items(start.strip(), _LOOK_AT)
-            yield from archive.suggest_items(start.strip().title(), _LOOK_AT)
-    if words:
-        yield from archive.search_items(wanted, _LOOK_AT)

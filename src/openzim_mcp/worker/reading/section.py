@@ -1,4 +1,4 @@
-"""Reading a part of an article: a section, or a single definition such as a function in a manual."""
+"""Read a part of an article: a section, or a single definition such as a function in a manual."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.document import Block, Document
     from openzim_mcp.worker.zim import Archive, Item
 
-_LISTED = 100
+_MAX_LISTED_SECTIONS = 100
 
 
 class _Part(NamedTuple):
-    """A part of an article and the names of what is around it."""
+    """A part of an article and the names of its neighbours."""
 
     name: SectionName
     level: int
@@ -31,13 +31,13 @@ class _Part(NamedTuple):
 
 
 def read_section(archive: Archive, call: ReadSection) -> Section:
-    """Return one section with its subsections, or one definition, from an offset on, and what is around it."""
+    """Return one section with its subsections, or one definition, from an offset on, and its neighbours."""
     item, document = article.load_page(archive, call.path)
     name = call.name.strip().lstrip("#").strip()
     number = _find_section(document, name)
-    part = _definition(document, name) if number is None else _part(document, number)
+    part = _definition_part(document, name) if number is None else _section_part(document, number)
     if part is None:
-        raise _not_found(document, item, call.name)
+        raise _section_not_found(document, item, call.name)
     text = render.join_blocks(render.collapse_large_blocks(document, part.blocks) if call.compact else part.blocks)
     article.check_offset(item, call.offset, len(text))
     content = text[call.offset : call.offset + call.max_chars]
@@ -57,25 +57,25 @@ def read_section(archive: Archive, call: ReadSection) -> Section:
     )
 
 
-def _name(document: Document, number: int) -> SectionName:
+def _section_name(document: Document, number: int) -> SectionName:
     section = document.sections[number]
     return SectionName(section.id or "lead", section.title or "(lead)")
 
 
-def _part(document: Document, number: int) -> _Part:
+def _section_part(document: Document, number: int) -> _Part:
     section = document.sections[number]
     if not number:
-        return _Part(_name(document, 0), 0, list(document.lead), None, None, None, [])
+        return _Part(_section_name(document, 0), 0, list(document.lead), None, None, None, [])
     siblings = document.children(section.parent or 0)
     position = siblings.index(number)
     return _Part(
-        _name(document, number),
+        _section_name(document, number),
         section.level,
         list(document.blocks[section.start : section.end]),
-        _name(document, siblings[position - 1]) if position else None,
-        _name(document, siblings[position + 1]) if position + 1 < len(siblings) else None,
-        _name(document, section.parent) if section.parent else None,
-        [_name(document, child) for child in document.children(number)],
+        _section_name(document, siblings[position - 1]) if position else None,
+        _section_name(document, siblings[position + 1]) if position + 1 < len(siblings) else None,
+        _section_name(document, section.parent) if section.parent else None,
+        [_section_name(document, child) for child in document.children(number)],
     )
 
 
@@ -104,7 +104,7 @@ def _find_by_number(document: Document, name: str) -> int | None:
     return number
 
 
-def _definition(document: Document, anchor: str) -> _Part | None:
+def _definition_part(document: Document, anchor: str) -> _Part | None:
     """Return the definition of an anchor, such as `json.dumps`, up to the next one."""
     terms = [number for number, block in enumerate(document.blocks) if block.anchor]
     position = next((i for i, number in enumerate(terms) if document.blocks[number].anchor == anchor), None)
@@ -126,16 +126,16 @@ def _definition(document: Document, anchor: str) -> _Part | None:
         list(document.blocks[terms[position] : stop]),
         name(position - 1),
         name(position + 1),
-        _name(document, term.section),
+        _section_name(document, term.section),
         [],
     )
 
 
-def _not_found(document: Document, item: Item, name: str) -> errors.SectionNotFound:
+def _section_not_found(document: Document, item: Item, name: str) -> errors.SectionNotFound:
     close = closest(name.strip(), (s.title for s in document.sections[1:]), cutoff=0.5)
     return errors.SectionNotFound(
         f"{item.path!r} has no section {safe_line(name, 100)!r}.",
         hint=f"Did you mean {close[0]!r}?" if close else "Use one of available_sections.",
         did_you_mean=close,
-        available_sections=[{"id": s.id, "title": s.title} for s in document.sections[1 : _LISTED + 1]],
+        available_sections=[{"id": s.id, "title": s.title} for s in document.sections[1 : _MAX_LISTED_SECTIONS + 1]],
     )

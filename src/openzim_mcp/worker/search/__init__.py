@@ -1,1 +1,1 @@
-"""Search: words, candidates, ranking, passages."""
+"""Search of one archive: queries, titles, candidates, ranking, snippets, answers."""

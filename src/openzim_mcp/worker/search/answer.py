@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp.calls.search import Estimate, Passage, Passages, Sentence
 from openzim_mcp.text import normalize, sentence_ends, tokenize
-from openzim_mcp.worker.reading import resolve
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
 from openzim_mcp.worker.search.fulltext import Filter, search_or_scan, search_without_index
@@ -43,7 +42,7 @@ def _score_title(archive: Archive, title: str, *, is_fuzzy: bool) -> float:
         return _EXACT_TITLE_SCORE
     if titles.same_title_key(archive, title):
         return _SAME_KEY_SCORE
-    return _FUZZY_TITLE_SCORE if is_fuzzy and resolve.closest_title(archive, title).path else 0.0
+    return _FUZZY_TITLE_SCORE if is_fuzzy and titles.closest_title(archive, title).path else 0.0
 
 
 def _has_exact_title(archive: Archive, title: str) -> bool:

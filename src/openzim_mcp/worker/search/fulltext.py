@@ -14,7 +14,7 @@ from openzim_mcp.text import is_unspaced_script, normalize
 from openzim_mcp.worker.archive.browse import find_namespace
 from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.reading import article
-from openzim_mcp.worker.reading.resolve import resolve_entry
+from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
 from openzim_mcp.worker.search.query import ParsedQuery, Term, parse_query, query_language, weight_terms
@@ -69,11 +69,12 @@ def make_filter(archive: Archive, namespace: str | None, content_type: str | Non
     """Return the filter for a namespace or folder and a content type; an unknown namespace is an error."""
     prefix = ""
     if namespace:
-        name, _ = find_namespace(archive, namespace)
-        letter, _, folder = name.partition("/")
+        letter, _, folder = find_namespace(archive, namespace)[0].partition("/")
         prefix = f"{folder}/" if folder else ""
-        prefix = prefix if archive.has_new_scheme else f"{letter}/{prefix}"
-        prefix = prefix if letter in {"A", "C"} or not archive.has_new_scheme else "\0"  # only content is indexed
+        if not archive.has_new_scheme:
+            prefix = f"{letter}/{prefix}"
+        elif letter not in ARTICLE_NAMESPACES:
+            prefix = "\0"  # no path starts so: only articles are indexed
     return Filter(archive, prefix, (content_type or "").strip().lower().removesuffix("*"))
 
 

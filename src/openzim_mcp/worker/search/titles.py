@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import itertools
 import re
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
+from openzim_mcp.calls.reading import ClosestTitle
 from openzim_mcp.calls.search import MATCH_ORDER, Suggestion, Suggestions, TitleHit, TitleHits
-from openzim_mcp.text import edit_distance, normalize, title_key, tokenize
+from openzim_mcp.text import edit_distance, normalize, title_key, title_words, tokenize
 from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.reading.resolve import entry_name
 from openzim_mcp.worker.search.query import parse_query, query_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from openzim_mcp.calls.reading import FindClosestTitle
     from openzim_mcp.calls.search import FindTitles, SuggestTitles, TitleMatchKind
-    from openzim_mcp.worker.zim import Archive, TitleMatch
+    from openzim_mcp.worker.zim import Archive, Item, TitleMatch
 
 MAX_TITLE_WORDS = 12
 """A longer query is not taken for a title."""
@@ -32,6 +36,10 @@ _MAX_KEY_CANDIDATES = 20
 _MAX_MEANING_LINKS = 160
 _ONE_EDIT_MAX_CHARS = 5
 """Up to this length a title may be one edit away, beyond it two."""
+_MIN_SIMILARITY = 0.85
+"""From this similarity on, an entry is taken for the one that was requested."""
+_MAX_CLOSEST_TITLES = 5
+_MAX_SIMILAR_CANDIDATES = 20
 _MAX_RUN_WORDS = 6
 _MAX_RUN_LOOKUPS = 60
 _SHORT_RUN_WORDS = 2
@@ -199,6 +207,41 @@ def _fuzzy_matches(archive: Archive, key: str) -> list[TitleMatch]:
             suggested = _suggest_matches(archive, corrected, _MAX_FUZZY_CANDIDATES)
             matches = {match.target: (1, match) for match in suggested}
     return [match for _, match in sorted(matches.values(), key=lambda row: row[0])]
+
+
+def find_closest_title(archive: Archive, call: FindClosestTitle) -> ClosestTitle:
+    """Return the entry whose title is closest to a requested path or title that no entry has."""
+    return closest_title(archive, call.requested)
+
+
+def closest_title(archive: Archive, requested: str) -> ClosestTitle:
+    """Return the same."""
+    text = _plain_title(entry_name(requested).replace("_", " "))
+    items = {item.path: item for item in _similar_items(archive, text)}
+    similarity = {path: _similarity(text, _plain_title(item.title)) for path, item in items.items()}
+    closest = sorted(items.values(), key=lambda item: -similarity[item.path])[:_MAX_CLOSEST_TITLES]
+    best = closest[0] if closest and similarity[closest[0].path] >= _MIN_SIMILARITY else None
+    return ClosestTitle(best.path if best else None, [item.title for item in closest])
+
+
+def _plain_title(text: str) -> str:
+    return " ".join(title_words(text))
+
+
+def _similarity(first: str, second: str) -> float:
+    """Return the share of characters in common; distant titles, too, are ordered well by it, not so by edits."""
+    return 1.0 if first == second else difflib.SequenceMatcher(None, first, second).ratio()
+
+
+def _similar_items(archive: Archive, text: str) -> Iterator[Item]:
+    """Yield entries that may be meant: those whose titles start alike, and those that contain the words."""
+    words = text.split()
+    for prefix in (text, " ".join(words[:-1]), text[: max(3, len(text) // 2)], text[:3]):
+        if prefix.strip():
+            for variant in (prefix.strip(), prefix.strip().title()):
+                yield from archive.find_entries(archive.suggest_paths(variant, _MAX_SIMILAR_CANDIDATES))
+    if words:
+        yield from archive.find_entries(archive.search_paths(text, _MAX_SIMILAR_CANDIDATES))
 
 
 def _suggest_matches(archive: Archive, text: str, limit: int) -> Iterator[TitleMatch]:

@@ -74,10 +74,3 @@ def _join_path(folder: str, location: str) -> str:
         elif part != ".":
             parts.append(part)
     return "/".join(parts)
-
-
-def candidate_paths(target: str) -> list[str]:
-    """Return the paths that a resolved link may mean, the likeliest first."""
-    without_query = target.partition("?")[0]
-    paths = [target, unquote(target), without_query, unquote(without_query)]
-    return list(dict.fromkeys(path for path in paths if path))
