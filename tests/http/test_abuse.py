@@ -24,6 +24,7 @@ import pytest
 
 from openzim_mcp.http.concurrency import BODY_TIMEOUT_SECONDS
 from openzim_mcp.http.connections import HEADER_TIMEOUT_SECONDS, MAX_CONNECTIONS_PER_CLIENT, WRITE_TIMEOUT_SECONDS
+from support.archives import write_zim
 from support.http_server import TOKEN, HttpServer, McpClient, read_reply
 from support.stdio_server import (
     CLIENT_INFO,
@@ -85,6 +86,7 @@ def statuses(data: bytes) -> list[int]:
 def archives(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("archives")
     shutil.copy(town_zim, directory)
+    write_zim(directory / "long.zim", {"Long": "<h1>Long</h1>" + "<p>A long page.</p>" * 6000})
     return directory
 
 
@@ -476,14 +478,10 @@ def send_slow_body_to_unknown_path(server: HttpServer) -> bytes:
 
 
 def read_no_responses(server: HttpServer) -> bytes:
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": REQUEST_META}}
-    headers = b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n"
-    request = sized_post(json.dumps(message).encode(), headers).replace(b"Connection: close\r\n", b"")
+    request = stateless_call(1, "zim_get", zim_file_path="long", entry_path="Long")
     with server.connect("127.0.0.3", receive_buffer=4096) as connection:
-        connection.setblocking(False)
-        for _ in range(3000):
-            with contextlib.suppress(BlockingIOError):
-                connection.send(request)
+        # Together the responses are larger than the buffers of the system, which would take them otherwise.
+        connection.sendall(100 * request.replace(b"Connection: close\r\n", b""))
         poll = select.poll()
         poll.register(connection, select.POLLHUP | select.POLLERR)
         assert poll.poll(TIMEOUT_SECONDS * 1000), "the server did not close the connection"
@@ -574,7 +572,7 @@ def test_connections_per_client_are_limited(server: HttpServer) -> None:
     wait_until(lambda: count_descriptors(server.process.pid) <= before + 2)
 
 
-def test_connections_of_a_trusted_proxy_are_not_limited_per_client(limited_server: HttpServer) -> None:
+def test_trusted_proxy_may_have_more_connections(limited_server: HttpServer) -> None:
     with bystanders_served(limited_server), contextlib.ExitStack() as stack:
         opened = [stack.enter_context(limited_server.connect(PROXY)) for _ in range(400)]
 

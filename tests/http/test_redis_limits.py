@@ -97,7 +97,7 @@ async def test_call_is_accepted_after_the_wait(redis: RedisServer) -> None:
 
 
 @pytest.mark.parametrize("cost", [1, 5, 10, 11, 1000])
-async def test_wait_is_at_most_the_time_to_fill_the_bucket(redis: RedisServer, cost: int) -> None:
+async def test_wait_is_at_most_a_full_refill(redis: RedisServer, cost: int) -> None:
     async with open_buckets(redis.url) as buckets:
         start = time.monotonic()
         assert await take_each(buckets, f"cost-{cost}", 10) == [True]
