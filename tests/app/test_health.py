@@ -165,7 +165,7 @@ def test_verification_reports_progress_if_requested(open_server: OpenServer, zim
 
 
 def test_health_clears_a_timeout(open_server: OpenServer, town_zim: Path) -> None:
-    server = open_server(town_zim, WORKER__DEADLINE_SECONDS="1", CACHE__ENABLED="false")
+    server = open_server(town_zim, WORKER__DEADLINE_SECONDS="8", CACHE__ENABLED="false")
     server.call("zim_metadata")
     for pid in server.worker_pids:
         os.kill(pid, signal.SIGSTOP)

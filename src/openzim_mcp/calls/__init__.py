@@ -150,7 +150,7 @@ def _call_class(function: str) -> type[Call[Any]]:
     pending: list[type[Call[Any]]] = [Call]
     while pending:
         call = pending.pop()
-        if call.function == function:
+        if function and call.function == function:
             return call
         pending += call.__subclasses__()
     raise LookupError(function)

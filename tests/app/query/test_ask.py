@@ -294,6 +294,7 @@ def test_description_of_the_tool_names_the_archives(zims: Path, tmp_path: Path) 
     for name in ("se_coffee", "wiki_real_pub"):
         shutil.copy(zims / f"built/{name}.zim", tmp_path)
     with StdioServer(tmp_path) as server:
+        ask(server, "server health")  # the titles are read by now, however busy the machine is
         (tool,) = server.request("tools/list")["tools"]
 
     assert tool["description"].endswith("Archives: Coffee Stack Exchange; Wikipedia sample.")
@@ -305,6 +306,8 @@ def test_archive_is_found_by_its_title(zims: Path, tmp_path: Path) -> None:
     for name in ("se_coffee", "wiki_real_pub"):
         shutil.copy(zims / f"built/{name}.zim", tmp_path)
     with StdioServer(tmp_path) as server:
+        ask(server, "server health")  # the titles are read by now, however busy the machine is
+
         assert "zim://se_coffee/" in ask(server, "what is espresso?", zim_file_path="Coffee Stack Exchange")
 
 
