@@ -18,8 +18,20 @@ from support.archives import archive_file
 from support.stdio_server import child_pids, is_alive
 
 pytestmark = pytest.mark.anyio
+_other_pids: set[int] = set()
 LARGE = "built/dictionary_pub.zim"
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
+
+
+@pytest.fixture(autouse=True)
+def ignore_other_processes() -> None:
+    """Servers that other tests share may still run."""
+    _other_pids.clear()
+    _other_pids.update(child_pids(os.getpid()))
+
+
+def worker_pids() -> list[int]:
+    return [pid for pid in child_pids(os.getpid()) if pid not in _other_pids]
 
 
 def make_runner() -> JobRunner:
@@ -113,11 +125,11 @@ async def test_run_ends_with_the_server(zims: Path) -> None:
 
     assert run.finished.is_set()
     assert run.result is None
-    assert child_pids(os.getpid()) == []
+    assert worker_pids() == []
 
 
 async def wait_for_process() -> int:
-    while not (pids := child_pids(os.getpid())):
+    while not (pids := worker_pids()):
         await anyio.sleep(0.01)
     return pids[0]
 
@@ -147,9 +159,9 @@ async def test_slow_job_neither_delays_calls_nor_quarantines(town_zim: Path, zim
     slow, other = archive_file(zims / LARGE), archive_file(town_zim)
     async with runner.running(), pool.running():
         await pool.call(other, ReadMetadata())
-        workers = set(child_pids(os.getpid()))
+        workers = set(worker_pids())
         await runner.run(slow, Verify(), timeout=0)
-        while not (started := set(child_pids(os.getpid())) - workers):
+        while not (started := set(worker_pids()) - workers):
             await anyio.sleep(0.01)
         (pid,) = started
         os.kill(pid, signal.SIGSTOP)

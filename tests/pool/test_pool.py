@@ -26,8 +26,20 @@ from support.archives import archive_file
 from support.stdio_server import child_pids, is_alive
 
 pytestmark = pytest.mark.anyio
+_other_pids: set[int] = set()
 if not Path("/proc/self/task").is_dir():
     pytest.skip("worker processes are found through /proc", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def ignore_other_processes() -> None:
+    """Servers that other tests share may still run."""
+    _other_pids.clear()
+    _other_pids.update(child_pids(os.getpid()))
+
+
+def worker_pids() -> list[int]:
+    return [pid for pid in child_pids(os.getpid()) if pid not in _other_pids]
 
 
 def make_pool(workers: int = 1, deadline: float = 20, *, cache: bool = False) -> Pool:
@@ -53,7 +65,7 @@ def copied_archive(town_zim: Path, tmp_path: Path) -> Path:
 async def meanwhile(call: Callable[[], Awaitable[Any]], act: Callable[[list[int]], None]) -> list[Any]:
     """Start a call on a worker that is stopped, act on the worker while it is in the call, and return what came."""
     results: list[Any] = []
-    pids = child_pids(os.getpid())
+    pids = worker_pids()
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
 
@@ -115,7 +127,7 @@ async def test_idle_worker_that_is_killed_is_replaced(valid_archive: ArchiveFile
     pool = make_pool()
     async with pool.running():
         await title(pool, valid_archive)
-        for pid in child_pids(os.getpid()):
+        for pid in worker_pids():
             os.kill(pid, signal.SIGKILL)
 
         assert await title(pool, valid_archive) == "Test"
@@ -213,7 +225,7 @@ async def test_concurrent_calls_are_all_answered(valid_archive: ArchiveFile) -> 
                 tasks.start_soon(one)
 
         assert titles == ["Test"] * 64
-        assert len(child_pids(os.getpid())) == 2
+        assert len(worker_pids()) == 2
 
 
 async def test_first_call_waits_for_the_starting_worker(valid_archive: ArchiveFile) -> None:
@@ -221,7 +233,7 @@ async def test_first_call_waits_for_the_starting_worker(valid_archive: ArchiveFi
     async with pool.running():
         await title(pool, valid_archive)
 
-        assert len(child_pids(os.getpid())) == 1
+        assert len(worker_pids()) == 1
 
 
 async def test_cancelled_call_that_hangs_ends_its_worker(
@@ -231,7 +243,7 @@ async def test_cancelled_call_that_hangs_ends_its_worker(
     pool = make_pool()
     async with pool.running():
         await title(pool, valid_archive)
-        (pid,) = child_pids(os.getpid())
+        (pid,) = worker_pids()
         os.kill(pid, signal.SIGSTOP)
         with anyio.move_on_after(0.2) as scope:
             await title(pool, valid_archive)
@@ -245,7 +257,7 @@ async def test_cancelled_call_that_finishes_keeps_its_worker(valid_archive: Arch
     pool = make_pool()
     async with pool.running():
         await title(pool, valid_archive)
-        pids = child_pids(os.getpid())
+        pids = worker_pids()
         os.kill(pids[0], signal.SIGSTOP)
         with anyio.move_on_after(0.2) as scope:
             await title(pool, valid_archive)
@@ -253,7 +265,7 @@ async def test_cancelled_call_that_finishes_keeps_its_worker(valid_archive: Arch
 
         assert scope.cancelled_caught
         assert await title(pool, valid_archive) == "Test"
-        assert child_pids(os.getpid()) == pids
+        assert worker_pids() == pids
 
 
 async def test_call_each_timeout_starts_no_new_worker(valid_archive: ArchiveFile) -> None:
@@ -261,13 +273,13 @@ async def test_call_each_timeout_starts_no_new_worker(valid_archive: ArchiveFile
     pool = make_pool()
     async with pool.running():
         await title(pool, valid_archive)
-        pids = child_pids(os.getpid())
+        pids = worker_pids()
         outcomes = await pool.call_each(archives, ReadMetadata(), timeout=0)
 
         assert outcomes.results == {}
         assert set(outcomes.errors) == {archive.name for archive in archives}
         assert await title(pool, valid_archive) == "Test"
-        assert child_pids(os.getpid()) == pids
+        assert worker_pids() == pids
 
 
 async def test_call_each_returns_results_and_errors_by_name(valid_archive: ArchiveFile) -> None:
@@ -323,11 +335,11 @@ async def test_no_process_outlives_the_pool(valid_archive: ArchiveFile) -> None:
     pool = make_pool(workers=2)
     async with pool.running():
         await title(pool, valid_archive)
-        pids = child_pids(os.getpid())
+        pids = worker_pids()
         assert pids
 
     assert not any(is_alive(pid) for pid in pids)
-    assert child_pids(os.getpid()) == []
+    assert worker_pids() == []
 
 
 async def test_restarts_are_bounded(valid_archive: ArchiveFile) -> None:
@@ -336,13 +348,13 @@ async def test_restarts_are_bounded(valid_archive: ArchiveFile) -> None:
     async with pool.running():
         for _ in range(2):
             assert await title(pool, valid_archive) == "Test"
-            for pid in child_pids(os.getpid()):
+            for pid in worker_pids():
                 os.kill(pid, signal.SIGKILL)
         with anyio.move_on_after(1) as scope:
             await title(pool, valid_archive)
 
         assert scope.cancelled_caught
-        assert child_pids(os.getpid()) == []
+        assert worker_pids() == []
 
 
 async def test_worker_that_cannot_start_is_an_error(
@@ -368,6 +380,6 @@ async def test_worker_environment_has_no_secrets(valid_archive: ArchiveFile, mon
     pool = make_pool()
     async with pool.running():
         await title(pool, valid_archive)
-        (pid,) = child_pids(os.getpid())
+        (pid,) = worker_pids()
 
         assert b"a-secret" not in Path(f"/proc/{pid}/environ").read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -43,8 +44,11 @@ def child_pids(pid: int) -> list[int]:
     """The running child processes of a process."""
     if not Path("/proc/self/task").is_dir():
         pytest.skip("child processes are found through /proc")
-    threads = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for thread in threads for child in thread.read_text().split()]
+    pids: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread may end meanwhile
+            pids += map(int, thread.read_text().split())
+    return pids
 
 
 def is_alive(pid: int) -> bool:
