@@ -110,8 +110,10 @@ def test_changed_file_is_not_quarantined(town_zim: Path, tmp_path: Path) -> None
     store.quarantine(archive_file(path), "archive", "it crashed", is_timeout=False)
 
     os.utime(path, (1, 1))
+    changed = archive_file(path)
 
-    store.require_open(archive_file(path), asks_index=True)
+    store.require_open(changed, asks_index=True)
+    assert store.of(changed.identity).incidents == {}
 
 
 def test_timeouts_are_cleared_and_crashes_are_not(town_zim: Path) -> None:

@@ -51,7 +51,8 @@ class ResultCache:
         if not self._rows.maxsize:
             return
         row = self._rows.setdefault((call.function, encode_call(call)), _Row())
+        if identity not in row.results:  # two callers may have asked at once
+            row.size += size
         row.results[identity] = result
-        row.size += size
         while len(self._rows) > 1 and sum(row.size for row in self._rows.values()) > _MAX_BYTES:
             self._rows.popitem()
