@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from openzim_mcp.calls import Call, Job, Struct
+
+ArchiveKind = Literal["wikipedia", "dictionary", "qa", "documentation", "book", "video", "pdf", "map", "site", "other"]
+"""What most of the content of an archive is."""
 
 
 class Description(Struct, frozen=True):

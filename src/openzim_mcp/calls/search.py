@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from openzim_mcp.calls import Call, Struct
+from openzim_mcp.calls.archive import ArchiveKind
 
 TitleMatchKind = Literal["exact", "redirect", "prefix", "fuzzy"]
 MATCH_ORDER: dict[TitleMatchKind, int] = {"exact": 0, "redirect": 1, "prefix": 2, "fuzzy": 3}
@@ -114,14 +115,50 @@ class ScoreTitles(Call[list[float]], frozen=True):
     use_index: bool = True
 
 
-class Estimate(Struct, frozen=True):
-    """How much of a question an archive may answer, from 0 to 1, and the words of it that the archive contains.
+AnswerType = Literal[
+    "money", "age", "measure", "duration", "number", "date", "person", "place", "reason", "list", "steps", "definition"
+]
+QuestionKind = Literal["word", "quote", "code", "howto", "now"]
+"""What else tells which archives have an answer: a question about a word, a line of a book, code, how to do something,
+or about today or the asker, which no archive has."""
 
-    `score` is None if the archive has no index.
+
+class Question(Struct, frozen=True):
+    """What a question asks for.
+
+    `text` is what is searched for, and `context` what else was said. `relation_terms` are the words of the question
+    that name a relation such as "wrote"; `relation_words` are words of texts and `fact_names` names of key facts that
+    express the same. `quotes` are searched as they are. `language` is a two-letter code, empty if unknown.
     """
 
-    score: float | None
-    words: list[str]
+    text: str
+    context: str = ""
+    language: str = ""
+    answer_type: AnswerType | None = None
+    kinds: list[QuestionKind] = msgspec.field(default_factory=list)
+    relation_terms: list[str] = msgspec.field(default_factory=list)
+    relation_words: list[str] = msgspec.field(default_factory=list)
+    fact_names: list[str] = msgspec.field(default_factory=list)
+    quotes: list[str] = msgspec.field(default_factory=list)
+
+
+class WordCounts(Struct, frozen=True):
+    """How many articles contain each word of a question, and how many articles there are."""
+
+    articles: int = 0
+    frequencies: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class Estimate(Struct, frozen=True):
+    """What an archive may know of a question, before any article is read.
+
+    `coverage` are the words of the question that its best candidates share, with a weight from 0 to 1 each; None if
+    the archive has no index.
+    """
+
+    kind: ArchiveKind
+    counts: WordCounts
+    coverage: list[dict[str, float]] | None = None
 
 
 class EstimateAnswer(Call[Estimate], frozen=True):
@@ -130,7 +167,7 @@ class EstimateAnswer(Call[Estimate], frozen=True):
     function = "search.answer:estimate_answer"
     uses_index = True
     cached = True
-    query: str
+    question: Question
 
 
 class Sentence(Struct, frozen=True):
@@ -166,12 +203,15 @@ class Passages(Struct, frozen=True):
 
 
 class FindPassages(Call[Passages], frozen=True):
-    """Find the passages that answer a question; `known_words` are not corrected, as another archive has them."""
+    """Find the passages that answer a question; `counts` are of all archives that are asked.
+
+    A word that any of these has is not corrected, and words weigh the same in each archive.
+    """
 
     function = "search.answer:find_passages"
     uses_index = True
     cached = True
-    query: str
+    question: Question
     scan_seconds: float
-    known_words: list[str] = msgspec.field(default_factory=list)
+    counts: WordCounts = WordCounts()
     use_index: bool = True

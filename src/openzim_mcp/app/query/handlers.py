@@ -13,7 +13,9 @@ from openzim_mcp.app import reading
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
 from openzim_mcp.app.query import excerpts
+from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
 from openzim_mcp.app.query.interpret import split_list
+from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.archive import Metadata, ReadMetadata
@@ -29,7 +31,7 @@ from openzim_mcp.calls.reading import (
     ReadStructure,
     ReadSummary,
 )
-from openzim_mcp.calls.search import EstimateAnswer, FindPassages, FindTitles, SearchText, SuggestTitles
+from openzim_mcp.calls.search import EstimateAnswer, FindPassages, FindTitles, SearchText, SuggestTitles, WordCounts
 from openzim_mcp.text import continuation_line, normalize, safe_line
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from openzim_mcp.app.query.excerpts import Briefing, Excerpt
     from openzim_mcp.calls import Call
     from openzim_mcp.calls.reading import BinaryEntry
-    from openzim_mcp.calls.search import Passage, Passages, Suggestions, TitleHits
+    from openzim_mcp.calls.search import Estimate, Passage, Passages, Question, Suggestions, TitleHits
     from openzim_mcp.zimfile import ArchiveFile
 
 _BRIEFING_TOKENS = 1200
@@ -47,8 +49,6 @@ _BRIEFING_SCORE_GAP = 1.0
 _BRIEFING_SHRINKAGE = 0.95
 _OUTLINE_ROWS = 100
 _SNIPPET_CHARS = 160
-_MIN_ESTIMATE_SHARE = 0.5
-"""An archive is searched if its estimate is at least this share of the best estimate."""
 _MAX_SUMMARIES = 10
 _MAX_NAMES_SHOWN = 5
 _METADATA_SHOWN = ("title", "description", "language", "creator", "publisher", "date", "flavour")
@@ -56,28 +56,33 @@ _METADATA_SHOWN = ("title", "description", "language", "creator", "publisher", "
 Slots = dict[str, str]
 
 
-async def _find_passages(context: QueryContext, query: str) -> tuple[list[Passages], list[str]]:
+async def _find_passages(context: QueryContext, question: Question) -> tuple[list[Passages], list[str]]:
     """Return the passages that may answer a question, and the names of archives that could not be searched."""
-    archives, known_words = await _select_archives(context, query)
-    call = FindPassages(query, scan_seconds=context.app.scan_seconds, known_words=known_words)
+    estimates: dict[str, Estimate] = {}
+    archives, counts = context.archives, WordCounts()
+    if len(archives) > 1:
+        estimates = (await context.call_each(EstimateAnswer(question))).results
+        counts = count_words(estimates)
+        selected = select_archives(question, estimates, counts)
+        archives = [row for row in archives if row.name in selected or row.name not in estimates]
+    call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
     outcomes = await replace(context, archives=archives).call_each(call)
-    return list(outcomes.results.values()), [f"{name}.zim" for name in outcomes.errors]
+    answers = [
+        _add_fit(passages, kind_fit(question, estimates[name].kind)) if name in estimates else passages
+        for name, passages in outcomes.results.items()
+    ]
+    return answers, [f"{name}.zim" for name in outcomes.errors]
 
 
-async def _select_archives(context: QueryContext, query: str) -> tuple[Sequence[ArchiveFile], list[str]]:
-    """Return the archives most likely to answer a question, and the words of it that are spelled correctly."""
-    if len(context.archives) == 1:
-        return context.archives, []
-    estimates = (await context.call_each(EstimateAnswer(query))).results
-    scores = {name: estimate.score for name, estimate in estimates.items() if estimate.score is not None}
-    threshold = _MIN_ESTIMATE_SHARE * max(scores.values(), default=0.0)
-    archives = [archive for archive in context.archives if scores.get(archive.name, threshold) >= threshold]
-    return archives, sorted({word for estimate in estimates.values() for word in estimate.words})
+def _add_fit(answer: Passages, fit: float) -> Passages:
+    """Add to the scores of passages how well the kind of their archive fits the question."""
+    passages = [msgspec.structs.replace(row, score=row.score + fit) for row in answer.passages]
+    return msgspec.structs.replace(answer, passages=passages)
 
 
 async def answer_question(context: QueryContext, slots: Slots) -> Reply:
     """Answer a question with passages of articles."""
-    answers, failed = await _find_passages(context, slots["query"])
+    answers, failed = await _find_passages(context, analyze_question(slots["query"]))
     budget, cost = context.budget()
     budget_left = budget - cost(_corrections(answers) + _not_searched(failed))
     selected = excerpts.select_excerpts(answers, budget_left, cost)
@@ -122,7 +127,7 @@ async def closest_titles(context: QueryContext, text: str) -> str:
 
 async def write_briefing(context: QueryContext, query: str) -> Briefing:
     """Answer from several sources, with numbered citations; shrink it until its JSON fits the budget."""
-    answers, _ = await _find_passages(context, query)
+    answers, _ = await _find_passages(context, analyze_question(query))
     archives = [answer.archive for answer in answers]
     budget, cost = context.budget(_BRIEFING_TOKENS)
     target = budget
@@ -142,7 +147,7 @@ async def _compare(context: QueryContext, slots: Slots) -> Reply:
     selected: list[Excerpt] = []
     missing = []
     for query in (" ".join(names), *names):
-        answers, _ = await _find_passages(context, query)
+        answers, _ = await _find_passages(context, analyze_question(query))
         is_name = query in names
         matching = _passages_about(answers, [query] if is_name else names, selected)
         best = excerpts.select_excerpts(matching, budget / (len(names) + 1), cost)

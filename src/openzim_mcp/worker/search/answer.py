@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.calls.search import Estimate, Passage, Passages, Sentence
+from openzim_mcp.calls.search import Estimate, Passage, Passages, Sentence, WordCounts
 from openzim_mcp.text import normalize, sentence_ends, tokenize
+from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.search import titles
-from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
+from openzim_mcp.worker.search.candidates import find_candidates
 from openzim_mcp.worker.search.fulltext import Filter, search_or_scan, search_without_index
 from openzim_mcp.worker.search.query import parse_query, query_language
 
@@ -26,6 +27,9 @@ _FULL_TITLE_FEATURE = 0.999
 _LEAD_BONUS = 0.6
 """Score bonus for the first passage of an article whose title is all that a question asks about."""
 _MAX_PASSAGES = 8
+_ESTIMATED_CANDIDATES = 5
+_TITLE_COVERAGE = 0.5
+"""How much more a word counts that stands in the title."""
 _MIN_SENTENCE_CHARS = 20
 _CODE_FENCE = "```"
 
@@ -50,22 +54,37 @@ def _has_exact_title(archive: Archive, title: str) -> bool:
 
 
 def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
-    """Estimate how much of a question the best candidate covers; without an index that is unknown."""
+    """Return which words of a question the archive has, and which of them its best candidates share."""
+    kind = archive_kind(archive)
     if not archive.has_fulltext_index:
-        return Estimate(None, [])
-    query = parse_query(archive, call.query, known_words=None)
-    best = max((score for _, score in find_candidates(archive, query).scored), default=0.0)
-    score = min(1.0, best / (FULL_MATCH_SCORE * query.total_weight))
-    return Estimate(score, [term.word for term in query.indexed_terms])
+        return Estimate(kind, WordCounts())
+    query = parse_query(archive, call.question, counts=None)
+    candidates = find_candidates(archive, query)
+    frequencies = {term.word: term.frequency for term in query.terms}
+    coverage = [
+        _coverage(archive, path, candidates.rank_scores.get(path, {}), query)
+        for path, _ in candidates.scored[:_ESTIMATED_CANDIDATES]
+    ]
+    return Estimate(kind, WordCounts(archive.counts["articles"], frequencies), coverage)
+
+
+def _coverage(archive: Archive, path: str, rank_scores: dict[str, float], query: ParsedQuery) -> dict[str, float]:
+    """Return how much an article covers each word: up to 1 if it contains the word, more if its title does."""
+    title_stems = set(query.language.stems(normalize(archive.title_of(path))))
+    coverage = {word: 0.25 + 0.75 * rank_score for word, rank_score in rank_scores.items()}
+    for term in query.terms:
+        if term.stem in title_stems:
+            coverage[term.word] = coverage.get(term.word, 1.0) + _TITLE_COVERAGE
+    return coverage
 
 
 def find_passages(archive: Archive, call: FindPassages) -> Passages:
     """Return the passages of an archive that may answer a question, the best first."""
     everything = Filter(archive)
     if call.use_index:
-        results = search_or_scan(archive, call.query, everything, call.scan_seconds, call.known_words)
+        results = search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts)
     else:
-        results = search_without_index(archive, call.query, everything, call.scan_seconds)
+        results = search_without_index(archive, call.question, everything, call.scan_seconds)
     hits = {hit.best.page.path: hit for hit in results.hits}
 
     def score(ranked: RankedPassage) -> float:

@@ -24,8 +24,6 @@ _MAX_SINGLE_TERMS = 4
 _SINGLE_TERM_RESULTS, _COMBINED_RESULTS = 100, 40
 _MAX_POSTINGS = 1_000_000
 """How many postings the searches of a query may read: about a tenth of a second."""
-_MIN_FULL_MATCHES = 10
-"""With so many articles that contain all the words, no fewer words are searched for."""
 _MAX_COUNTED_MATCHES = 10_000
 _MAX_SCORED_TITLES = 120
 
@@ -36,10 +34,14 @@ FULL_MATCH_SCORE = 3.0
 
 @dataclass(frozen=True)
 class Candidates:
-    """Articles that may answer, the best first, and those that contain all words, in the order of the index."""
+    """Articles that may answer, the best first, and those that contain all words, in the order of the index.
+
+    `rank_scores` has, by article, the words that it is known to contain, with its best rank among those that do.
+    """
 
     scored: list[tuple[str, float]]
     full_matches: list[str]
+    rank_scores: dict[str, dict[str, float]]
 
     @property
     def may_have_more(self) -> bool:
@@ -75,20 +77,20 @@ class _Searches:
 
 
 def find_candidates(archive: Archive, query: ParsedQuery) -> Candidates:
-    """Return the articles that contain all words of a query or, if these are few, some of them."""
+    """Return the articles that contain all words of a query, or some of them."""
     terms = query.indexed_terms
     full_matches = archive.search_paths(" ".join(term.word for term in terms), _MAX_COUNTED_MATCHES) if terms else []
     searches = _Searches(archive)
     searches.add_results(terms, full_matches, _SINGLE_TERM_RESULTS if len(terms) == 1 else _COMBINED_RESULTS)
-    if len(full_matches) < _MIN_FULL_MATCHES:
-        _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
+    _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
     scores = _score_by_rank(searches.rank_scores, query)
     for path, words in titles_in_text(archive, query.text, query.language.stop_words).items():
         scores[path] = scores.get(path, 0.0) + _TITLE_WORD_WEIGHT * len(words) + _weight_of_words(words, query)
     best = sorted(scores, key=lambda path: (-scores[path], path))
     for path in best[:_MAX_SCORED_TITLES]:
         scores[path] += _title_score(archive, path, query)
-    return Candidates(sorted(scores.items(), key=lambda row: (-row[1], row[0])), full_matches)
+    ranked = sorted(scores.items(), key=lambda row: (-row[1], row[0]))
+    return Candidates(ranked, full_matches, searches.rank_scores)
 
 
 def _search_fewer_words(searches: _Searches, terms: Sequence[Term]) -> None:

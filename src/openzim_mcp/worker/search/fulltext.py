@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import errors
-from openzim_mcp.calls.search import SearchHit, SearchHits
+from openzim_mcp.calls.search import Question, SearchHit, SearchHits
 from openzim_mcp.text import is_unspaced_script, normalize
 from openzim_mcp.worker.archive.browse import find_namespace
 from openzim_mcp.worker.readers import is_page
@@ -17,14 +17,14 @@ from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
-from openzim_mcp.worker.search.query import ParsedQuery, Term, parse_query, query_language, weight_terms
+from openzim_mcp.worker.search.query import NO_COUNTS, ParsedQuery, Term, parse_query, query_language, weight_terms
 from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
 from openzim_mcp.worker.search.snippets import make_snippet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from openzim_mcp.calls.search import SearchText, TitleMatchKind
+    from openzim_mcp.calls.search import SearchText, TitleMatchKind, WordCounts
     from openzim_mcp.worker.search.candidates import Candidates
     from openzim_mcp.worker.search.query import Word
     from openzim_mcp.worker.search.ranking import RankedPassage
@@ -114,9 +114,9 @@ def search_text(archive: Archive, call: SearchText) -> SearchHits:
     """Return a page of the articles that match a query."""
     entry_filter = make_filter(archive, call.namespace, call.content_type)
     if call.use_index:
-        results = search_or_scan(archive, call.query, entry_filter, call.scan_seconds)
+        results = search_or_scan(archive, Question(call.query), entry_filter, call.scan_seconds)
     else:
-        results = search_without_index(archive, call.query, entry_filter, call.scan_seconds)
+        results = search_without_index(archive, Question(call.query), entry_filter, call.scan_seconds)
         results = replace(results, reason=INDEX_QUARANTINED)
     page = range(results.count)[call.offset : call.offset + call.limit]
     no_results = None if results.count else "Nothing was found; try fewer or other words, or mode='title'."
@@ -133,24 +133,27 @@ def search_text(archive: Archive, call: SearchText) -> SearchHits:
 
 
 def search_or_scan(
-    archive: Archive, text: str, entry_filter: Filter, scan_seconds: float, known_words: Collection[str] = ()
+    archive: Archive, question: Question, entry_filter: Filter, scan_seconds: float, counts: WordCounts = NO_COUNTS
 ) -> SearchResults:
     """Search with the index; without an index, or if a small archive's finds nothing, scan the articles."""
     if not archive.has_fulltext_index:
-        return search_without_index(archive, text, entry_filter, scan_seconds)
-    results = search_index(archive, text, entry_filter, known_words)
+        return search_without_index(archive, question, entry_filter, scan_seconds)
+    results = search_index(archive, question, entry_filter, counts)
     is_small = archive.counts["articles"] <= _MAX_RESCANNED_ARTICLES
     # The index splits scripts without spaces in its own way and may miss their words.
     if not results.count and (is_small or any(is_unspaced_script(term.word) for term in results.query.terms)):
-        return replace(search_without_index(archive, text, entry_filter, scan_seconds), reason=None, note=None)
+        return replace(search_without_index(archive, question, entry_filter, scan_seconds), reason=None, note=None)
     return results
 
 
-def search_index(archive: Archive, text: str, entry_filter: Filter, known_words: Collection[str] = ()) -> SearchResults:
+def search_index(
+    archive: Archive, question: Question, entry_filter: Filter, counts: WordCounts = NO_COUNTS
+) -> SearchResults:
     """Search an archive that has an index; a URL in place of a query stands for the title of its entry."""
+    text = question.text
     entry = resolve_entry(archive, text) if "://" in text else None
     title = entry.title if entry else text
-    query = parse_query(archive, title, known_words)
+    query = parse_query(archive, Question(title) if entry else question, counts)
     title_matches = titles.exact_titles(archive, title, query.language.stop_words)
     if len(text.split()) <= titles.MAX_TITLE_WORDS:
         title_matches = titles.same_title_key(archive, query.text) | title_matches
@@ -235,12 +238,15 @@ def _page_quality(page: Page) -> float:
     return _LINK_LIST_QUALITY if link_chars > _LINK_LIST_SHARE * max(1, len(page.document.body)) else 1.0
 
 
-def search_without_index(archive: Archive, text: str, entry_filter: Filter, scan_seconds: float) -> SearchResults:
+def search_without_index(
+    archive: Archive, question: Question, entry_filter: Filter, scan_seconds: float
+) -> SearchResults:
     """Search the titles and, in a small archive, the texts of all articles."""
+    text = question.text
     language = query_language(archive, text)
     title_matches = titles.exact_titles(archive, text, language.stop_words)
     scan = scan_articles(archive, language.content_words(text), scan_seconds)
-    query = ParsedQuery(text, language, scan.terms, {})
+    query = ParsedQuery(text, language, scan.terms, {}, question)
     contained_titles = titles.titles_in_text(archive, text, language.stop_words)
     scores = dict.fromkeys((*title_matches, *contained_titles), FULL_MATCH_SCORE * query.total_weight) | scan.scores
     if not archive.has_title_index:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import Stemmer
 
+from openzim_mcp.calls.search import Question, WordCounts
 from openzim_mcp.languages import two_letter_code
 from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize
 from openzim_mcp.worker.search.spelling import correct_word
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
     from openzim_mcp.worker.zim import Archive
 
+NO_COUNTS = WordCounts()
 _MAX_CORRECTIONS = 4
+_CONTEXT_WEIGHT = 0.5
+"""The factor for the weight of words that were said around a question."""
 _MAX_CACHED_STEMS = 50_000
 _MAX_CACHED_LANGUAGES = 64
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -122,11 +126,12 @@ class Language:
         """Return the stems of a normalized text in order."""
         return [self.stem(word) for word in tokenize(normalized)]
 
-    def content_words(self, text: str) -> list[Word]:
-        """Return the words that a text is about, each stem once; if there are none, all of its words."""
+    def content_words(self, text: str, ignored: Collection[str] = ()) -> list[Word]:
+        """Return the words that a text is about, each stem once, without those `ignored`; if there are none, all."""
         normalized = normalize(text)
         without_phrases = self._stop_phrases.sub(" ", normalized) if self._stop_phrases else normalized
-        words = [word for word in find_words(without_phrases) if self._is_content(word)] or find_words(normalized)
+        words = [word for word in find_words(without_phrases) if self._is_content(word) and word not in ignored]
+        words = words or find_words(normalized)
         by_stem: dict[str, Word] = {}
         for word in words:
             for token in tokenize(word):
@@ -184,6 +189,7 @@ class ParsedQuery:
     language: Language
     terms: tuple[Term, ...]
     corrected: dict[str, str]
+    question: Question
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -211,19 +217,26 @@ def weight_terms(words: Sequence[Word], frequency: Callable[[str], int], article
     terms = []
     for word in words:
         count = frequency(word.text)
-        weight = math.log(1 + max(0.5, articles - count + 0.5) / (count + 0.5))
-        terms.append(Term(word.text, word.stem, count, weight))
+        terms.append(Term(word.text, word.stem, count, inverse_frequency(count, articles)))
     return tuple(terms)
 
 
-def parse_query(archive: Archive, text: str, known_words: Collection[str] | None = ()) -> ParsedQuery:
-    """Parse a query and correct the words that the archive does not contain, except `known_words`; None: all are."""
+def parse_query(archive: Archive, query: str | Question, counts: WordCounts | None = NO_COUNTS) -> ParsedQuery:
+    """Parse a query, and correct the words that the archive does not contain.
+
+    `counts` are of the whole library: words that it has are not corrected, and it weighs them; None: correct nothing.
+    """
+    question = query if isinstance(query, Question) else Question(query)
+    text = question.text
     language = query_language(archive, text)
     corrected: dict[str, str] = {}
     by_stem: dict[str, Word] = {}
-    for word in language.content_words(text):
+    ignored = language_by_code(question.language).stop_words if question.language else frozenset[str]()
+    words = language.content_words(text, ignored)
+    context = language.content_words(question.context, ignored) if question.context else []
+    for word in [*words, *context]:
         correction = None
-        is_known = known_words is None or word.text in known_words or archive.frequency(word.text)
+        is_known = counts is None or counts.frequencies.get(word.text) or archive.frequency(word.text)
         if not is_known and len(corrected) < _MAX_CORRECTIONS:
             correction = correct_word(archive, word.text)
         if correction:
@@ -231,7 +244,25 @@ def parse_query(archive: Archive, text: str, known_words: Collection[str] | None
         for part in correction.split() if correction else [word.text]:
             by_stem.setdefault(language.stem(part), Word(part, language.stem(part)))
     terms = weight_terms(list(by_stem.values()), archive.frequency, max(1, archive.counts["articles"]))
-    return ParsedQuery(_apply_corrections(text, corrected), language, terms, corrected)
+    if counts and counts.articles:
+        terms = tuple(_weigh_in_library(term, counts) for term in terms)
+    if context:
+        asked = {language.stem(part) for word in words for part in corrected.get(word.text, word.text).split()}
+        terms = tuple(
+            term if term.stem in asked else term._replace(weight=_CONTEXT_WEIGHT * term.weight) for term in terms
+        )
+    return ParsedQuery(_apply_corrections(text, corrected), language, terms, corrected, question)
+
+
+def _weigh_in_library(term: Term, counts: WordCounts) -> Term:
+    """Return a term with its weight in the whole library, so that scores of its archives can be compared."""
+    frequency = max(term.frequency, counts.frequencies.get(term.word, 0))
+    return term._replace(weight=inverse_frequency(frequency, counts.articles))
+
+
+def inverse_frequency(frequency: int, articles: int) -> float:
+    """Return the weight of a word: the fewer articles contain it, the heavier (as in BM25)."""
+    return math.log(1 + max(0.5, articles - frequency + 0.5) / (frequency + 0.5))
 
 
 def _apply_corrections(text: str, corrected: dict[str, str]) -> str:

@@ -1,0 +1,91 @@
+"""Which archives to read for a question: by the words that they have, and by their kind.
+
+A dictionary answers what a word means, a question-and-answer site how to do something, documentation questions about
+code, a book what it says itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from openzim_mcp.calls.search import WordCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from openzim_mcp.calls.archive import ArchiveKind
+    from openzim_mcp.calls.search import Estimate, Question
+
+_MIN_SHARE = 0.45
+"""An archive is read if its estimate is at least this share of the best one."""
+_MAX_ARCHIVES = 6
+_SCALE = 4.0
+"""How strongly the fit of a kind counts in an estimate, where nothing else of the archive is known yet."""
+
+# What is added to the scores of passages, by kind of question and of archive; "other" is a question of no such kind.
+# Fitted by benchmarks/ranking_weights.py.
+FITS: dict[tuple[str, ArchiveKind], float] = {
+    ("word", "dictionary"): 0.12,
+    ("word", "documentation"): -0.04,
+    ("word", "book"): -0.04,
+    ("code", "documentation"): 0.17,
+    ("code", "wikipedia"): -0.07,
+    ("code", "dictionary"): -0.1,
+    ("code", "qa"): -0.04,
+    ("code", "book"): -0.1,
+    ("howto", "qa"): 0.05,
+    ("howto", "documentation"): 0.04,
+    ("howto", "wikipedia"): 0.04,
+    ("howto", "dictionary"): -0.12,
+    ("howto", "book"): -0.08,
+    ("quote", "book"): 0.05,
+    ("quote", "dictionary"): -0.1,
+    ("other", "dictionary"): -0.08,
+    ("other", "book"): -0.05,
+    ("other", "documentation"): -0.03,
+}
+
+
+def kind_fit(question: Question, kind: ArchiveKind) -> float:
+    """Return what is added to the scores of an archive of some kind; a question may be of several kinds."""
+    fits = [FITS.get((question_kind, kind), 0.0) for question_kind in question.kinds or ["other"]]
+    return max(fits) if max(fits) > 0 else min(fits)
+
+
+def count_words(estimates: Mapping[str, Estimate]) -> WordCounts:
+    """Return how many articles of all archives contain each word."""
+    frequencies: dict[str, int] = {}
+    for estimate in estimates.values():
+        for word, frequency in estimate.counts.frequencies.items():
+            frequencies[word] = frequencies.get(word, 0) + frequency
+    return WordCounts(sum(estimate.counts.articles for estimate in estimates.values()), frequencies)
+
+
+def select_archives(question: Question, estimates: Mapping[str, Estimate], counts: WordCounts) -> set[str]:
+    """Return the names of the archives to read: those with the best estimates, and those that have no index."""
+    scores = {
+        name: _estimate_score(estimate, counts) * math.exp(_SCALE * kind_fit(question, estimate.kind))
+        for name, estimate in estimates.items()
+        if estimate.coverage is not None
+    }
+    best = sorted(scores, key=lambda name: -scores[name])[:_MAX_ARCHIVES]
+    threshold = _MIN_SHARE * scores[best[0]] if best else 0.0
+    unknown = {name for name, estimate in estimates.items() if estimate.coverage is None}
+    return unknown | {name for name in best if scores[name] >= threshold}
+
+
+def _estimate_score(estimate: Estimate, counts: WordCounts) -> float:
+    """Return how much of the question, by weight, the best candidate of an archive covers."""
+    weights = {
+        word: math.log(1 + max(0.5, counts.articles - frequency + 0.5) / (frequency + 0.5))
+        for word, frequency in counts.frequencies.items()
+    }
+    total = sum(weights.values()) or 1.0
+    return max(
+        (
+            sum(weights.get(word, 0.0) * share for word, share in coverage.items()) / total
+            for coverage in estimate.coverage or []
+        ),
+        default=0.0,
+    )
