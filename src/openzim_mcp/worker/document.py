@@ -39,11 +39,13 @@ class Block(NamedTuple):
     def as_line(self) -> str:
         """Return the block as part of a line."""
         text = self.text
-        if self.kind == "list":
-            text = _LIST_MARKER.sub("", text)
-        elif self.kind == "code":
-            text = f"`{' '.join(text.strip('`').split())}`"
-        return text.replace("\n", "; ") if "\n" in text else text
+        return "; ".join(self.lines()) if "\n" in text or self.kind != "paragraph" else text
+
+    def lines(self) -> list[str]:
+        """Return the lines of the block without the marks of a list; code is one line."""
+        if self.kind == "code":
+            return [f"`{' '.join(self.text.strip('`').split())}`"]
+        return (_LIST_MARKER.sub("", self.text) if self.kind == "list" else self.text).split("\n")
 
 
 class Link(NamedTuple):

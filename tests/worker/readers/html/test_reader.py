@@ -122,29 +122,6 @@ def test_page_becomes_clean_blocks(body: str, expected: list[str]) -> None:
     assert block_texts(body) == expected
 
 
-def test_infobox_becomes_key_facts() -> None:
-    """A header row followed by one wide cell is a pair, and so is td + td."""
-    document = read_body(
-        "<table class='infobox vcard'><tr><th colspan=2>Ray Charles</th></tr>"
-        "<tr><td colspan=2 class='infobox-image'><img src='a.jpg'></td></tr>"
-        "<tr><th>Born</th><td>Robinson<br><span style='display:none'>(1930-09-23)</span>Albany</td></tr>"
-        "<tr><td>Jobs:</td><td><ul><li>Singer</li><li>Pianist</li></ul></td></tr>"
-        "<tr><th colspan=2>Trinomial name</th></tr><tr><td colspan=2><i>Canis</i></td></tr></table><p>Text.</p>"
-    )
-
-    assert document.facts == (("Born", "Robinson; Albany"), ("Jobs", "Singer; Pianist"), ("Trinomial name", "*Canis*"))
-    assert document.blocks[0].text == "- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
-
-
-def test_fact_names_include_their_group() -> None:
-    document = read_body(
-        "<table class='infobox'><tr><td colspan=2><b>Population</b></td></tr><tr><td>- Total</td><td>17</td></tr>"
-        "<tr><td>• Density</td><td>2</td></tr><tr><td colspan=2><b>Website:</b> x.org</td></tr></table>"
-    )
-
-    assert document.facts == (("Population, total", "17"), ("Population, density", "2"), ("Website", "x.org"))
-
-
 @pytest.mark.parametrize(
     "heading",
     [

@@ -17,7 +17,7 @@ SKIPPED_IDS = frozenset(
 _SKIPPED_CLASSES = frozenset(
     # MediaWiki
     "navbox navbox-styles vertical-navbox sidebar persondata editsection mw-editsection mw-editsection-like toc "
-    "mw-jump-link noprint metadata "
+    "mw-jump-link noprint metadata sisterproject "
     "ambox mbox-small mw-empty-elt catlinks printfooter mw-indicators mw-collapsible-toggle mw-cite-backlink "
     "authority-control stub sistersitebox portalbox geo-nondefault geo-multi-punct mw-kartographer-map error-message "
     "pcs-edit-section-link-container pcs-collapse-table-collapsed-container pcs-collapse-table-collapsed-bottom "
@@ -42,7 +42,7 @@ _INFOBOXES = ("infobox", "sinottico", "taxobox", "infotaula")
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|%|\s*;|\s*$)"
     r"|(?<![\w-])opacity\s*:\s*0(?:\.0+)?\s*(?:;|$)|text-indent\s*:\s*-\d{3,}|(?:left|top)\s*:\s*-\d{4,}px"
-    r"|clip\s*:\s*rect\(\s*[01]px",
+    r"|(?<![\w-])color\s*:\s*transparent|clip\s*:\s*rect\(\s*[01]px",
     re.IGNORECASE,
 )
 
@@ -70,7 +70,7 @@ def element_roles(classes: str) -> int:
     """Return the roles of a class attribute; cached, as pages repeat the same few strings."""
     names = frozenset(classes.split())
     roles = 0
-    if names & _SKIPPED_CLASSES:
+    if names & _SKIPPED_CLASSES and "rt-commentedText" not in names:
         roles |= ElementRole.SKIPPED
     if "mwe-math" in classes or "katex" in names:
         roles |= ElementRole.FORMULA

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from openzim_mcp.text import escape_markdown, strip_invisible
+from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
 from openzim_mcp.worker.document import Block, Document
 from openzim_mcp.worker.readers.html import blocks, inline, tables
 from openzim_mcp.worker.readers.html.links import LinkResolver
@@ -43,7 +43,8 @@ def read_html(raw: bytes, path: str) -> Document:
     tree = LexborHTMLParser(raw)
     base = tree.css_first("base[href]")
     links = LinkResolver(path, (base.attributes.get("href") if base is not None else None) or "")
-    walker = Walker(links, _HANDLERS)
+    title = tree.css_first("title")
+    walker = Walker(links, _HANDLERS, visible_line(title.text()) if title is not None else "")
     root = _find_article(tree)
     if root is not None:
         walker.walk(root)

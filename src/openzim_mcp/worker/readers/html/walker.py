@@ -50,8 +50,9 @@ class Handlers:
 class Walker:
     """Walks a tree. `blocks` takes finished blocks, `buffer` the inline text of the block being made."""
 
-    def __init__(self, links: LinkResolver, handlers: Handlers) -> None:
+    def __init__(self, links: LinkResolver, handlers: Handlers, page_title: str = "") -> None:
         self.resolve_link = links.resolve
+        self.page_title = page_title
         self.blocks: list[Block] = []
         self.buffer: list[str] = []
         self.outline = Outline()
@@ -63,6 +64,8 @@ class Walker:
         self.is_in_link = False
         self.is_in_table = False
         self.is_nested = False
+        self.read_box_rows: Callable[[list[list[LexborNode]]], None] | None = None
+        """Takes the rows of a table inside a wide cell of an infobox."""
         self.same_page_link_chars = 0
         self._handlers = handlers
         self._depth = 0
@@ -216,10 +219,9 @@ class Walker:
     def build_document(self, tree: LexborHTMLParser) -> Document:
         """Return what was collected."""
         attributes = tree.root.attributes if tree.root is not None else {}
-        title = tree.css_first("title")
         blocks, sections, new_numbers = self.outline.finish(self.blocks)
         return Document(
-            title=self.outline.title or (visible_line(title.text()) if title is not None else ""),
+            title=self.outline.title or self.page_title,
             description=self.description,
             language=attributes.get("lang") or "",
             blocks=blocks,
