@@ -16,6 +16,7 @@ BlockKind = Literal[
     "paragraph", "heading", "list", "table", "code", "quote", "definition", "figure", "hatnote", "facts", "lines"
 ]
 LinkKind = Literal["internal", "external", "media", "anchor"]
+SectionKind = Literal["text", "question", "answer", "references"]
 
 BLOCK_SEPARATOR = "\n\n"
 _MAX_BLOCK_CHARS = 1200
@@ -78,6 +79,8 @@ class Section:
     start: int
     stop: int
     end: int
+    kind: SectionKind = "text"
+    """Which post of a question-and-answer page it is, or whether it has references and links instead of text."""
 
 
 @dataclass(frozen=True)

@@ -249,6 +249,56 @@ def test_answers_are_sections_accepted_first_then_by_score() -> None:
     ]
 
 
+def test_posts_are_sections_of_their_kind() -> None:
+    document = read_body(
+        "<h1>How?</h1><div class='meta'>Asked 2015-01-28 · Viewed 50 times</div>"
+        "<div id='question' class='question'><p>Why?</p><a class='comments-link'>add a comment</a></div>"
+        "<div id='answers'><div id='answer-1' class='answer accepted-answer' data-score='12'><h2>Short</h2><p>So.</p>"
+        "<div class='post-menu'>share edit follow</div><div class='user-info'>answered by<div class='user-details'>"
+        "<a href='/u'>Ann</a></div></div></div></div>"
+    )
+
+    assert [(section.title, section.level, section.kind) for section in document.sections] == [
+        ("", 0, "text"),
+        ("Question (score 0)", 2, "question"),
+        ("Answer by Ann (score 12, accepted)", 2, "answer"),
+        ("Short", 3, "answer"),
+    ]
+    assert [block.text for block in document.blocks if block.kind == "paragraph"] == ["Why?", "So."]
+
+
+def test_real_question_page_has_only_posts(zims: Path) -> None:
+    path = "questions/104/are-reused-glass-jars-ever-fit-for-storing-ground-coffee"
+    content = Archive(zims / "built/se_coffee.zim").get_entry_by_path(path).get_item().content
+
+    document = read_html(bytes(content), path)
+
+    assert document.lead == ()
+    assert [section.kind for section in document.sections[1:]] == ["question", "answer", "answer"]
+    assert document.sections[2].title == "Answer by user100 (score 7)"
+
+
+def test_sections_of_references_include_their_subsections() -> None:
+    document = read_body(
+        "<p>Lead.</p><h2>Life</h2><p>a</p><h2>See also</h2><ul><li>b</li></ul><h2>Bibliography</h2><p>c</p>"
+        "<h3>Books</h3><p>d</p><h2>Legacy</h2><p>e</p>"
+    )
+
+    assert [(section.title, section.kind) for section in document.sections[1:]] == [
+        ("Life", "text"),
+        ("See also", "references"),
+        ("Bibliography", "references"),
+        ("Books", "references"),
+        ("Legacy", "text"),
+    ]
+
+
+def test_notes_with_code_are_text() -> None:
+    document = read_body("<h2>Notes</h2><p>Call it twice:</p><pre>x = f(f())</pre>")
+
+    assert document.sections[1].kind == "text"
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -33,7 +33,10 @@ _SKIPPED_CLASSES = frozenset(
     # second copies of formulas
     "MathJax_Preview MathJax MathJax_CHTML MathJax_SVG MJX_Assistive_MathML mjx-chtml katex-html "
     # Stack Exchange
-    "js-vote-count reputation votecell post-signature s-topbar post-taglist s-user-card comments-link".split()
+    "js-vote-count vote-count-post reputation votecell post-signature s-topbar post-taglist s-user-card user-info "
+    "user-details user-action-time comments-link js-add-link js-show-link post-menu js-post-menu js-share-link "
+    "js-follow-post js-suggest-edit-post comment-user comment-date comment-score comment-actions comment-copyright "
+    "js-license".split()
 )
 _REFERENCE_LISTS = frozenset(["reflist", "references", "mw-references-wrap", "references-column-count", "refsection"])
 _HATNOTES = frozenset({"hatnote", "dablink", "rellink"})

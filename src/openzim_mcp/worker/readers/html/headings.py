@@ -8,8 +8,8 @@ from functools import lru_cache
 from openzim_mcp.text import normalize
 
 _REFERENCE_HEADINGS = {
-    "en": "references|reference|notes|note|footnotes|endnotes|notes and references|references and notes|citations|"
-    "works cited|sources|bibliography|selected bibliography|further reading|external links|external link|see also|"
+    "en": "references|notes|note|footnotes|endnotes|notes and references|references and notes|citations|"
+    "works cited|sources|bibliography|further reading|external links|external link|see also|"
     "links|literature|references and further reading|sources and further reading|references and external links|"
     "related pages|other websites|related links|related articles|general references|notes and citations|"
     "notes and sources|sources and references|notes, references and sources|external sources|web links|related topics|"
@@ -20,7 +20,7 @@ _REFERENCE_HEADINGS = {
     "weiterführende literatur|literatur und quellen|quellen und literatur|anmerkungen und einzelnachweise|"
     "quellen und einzelnachweise|externe links|literaturverzeichnis|verweise",
     "fr": "références|notes et références|notes|bibliographie|voir aussi|liens externes|lien externe|articles connexes|"
-    "annexes|sources|pour approfondir|lectures complémentaires|notes et sources|lien interne|liens internes|"
+    "sources|pour approfondir|lectures complémentaires|notes et sources|lien interne|liens internes|"
     "liens|sources et bibliographie|bibliographie et sources|références et notes",
     "es": "referencias|notas|notas y referencias|referencias y notas|bibliografía|véase también|enlaces externos|"
     "enlace externo|fuentes|lecturas adicionales|para saber más|lectura adicional|enlaces|citas|"
@@ -33,7 +33,7 @@ _REFERENCE_HEADINGS = {
     "nl": "referenties|bronnen|noten|voetnoten|literatuur|externe links|externe link|zie ook|bronvermelding|"
     "bronnen, noten en/of referenties|bronnen en referenties|bibliografie|verder lezen|bronnen en noten|"
     "externe koppelingen|referenties en noten",
-    "ru": "примечания|литература|ссылки|источники|см. также|смотри также|смотрите также|библиография|комментарии|"
+    "ru": "примечания|литература|ссылки|источники|см. также|смотри также|смотрите также|библиография|"
     "сноски|внешние ссылки|примечания и источники|рекомендуемая литература|источники и литература|примечание",
     "pl": "przypisy|bibliografia|linki zewnętrzne|zobacz też|zobacz także|uwagi|literatura|źródła|odnośniki|"
     "linki|literatura uzupełniająca",

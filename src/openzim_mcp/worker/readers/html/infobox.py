@@ -10,11 +10,11 @@ from openzim_mcp.text import normalize, strip_invisible
 from openzim_mcp.worker.readers.html.headings import is_reference_heading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.worker.readers.html.walker import Walker
+    from openzim_mcp.worker.readers.html.walker import Attributes, BoxRows, Walker
 
 _BULLET = re.compile(r"^[-–—•·‣▪\s]+")  # noqa: RUF001
 _LINE_MARK = re.compile(r"^(?:[-–•·‣▪:]\s+)+")  # noqa: RUF001
@@ -47,7 +47,8 @@ class _Cell(NamedTuple):
 
     @property
     def is_bullet(self) -> bool:
-        return bool(_BULLET.match(self.lines[0]))
+        line = self.lines[0]
+        return not line[0].isalnum() and _BULLET.match(line) is not None
 
     @property
     def is_marked(self) -> bool:
@@ -82,14 +83,14 @@ class _Fact(NamedTuple):
     value: str
 
 
-def add_infobox(walker: Walker, node: LexborNode, cells: list[list[LexborNode]]) -> None:
+def add_infobox(walker: Walker, node: LexborNode, rows: BoxRows) -> None:
     """Add the facts of a box as one block, and captions as another; a box of links to other articles is left out."""
     first_link = len(walker.links)
     reader = _RowReader(walker)
     caption = next((child for child in node.iter() if child.tag == "caption"), None)
     if caption is not None:
         reader.rows.append(_Row("title", _join_name(reader.read_lines(caption))))
-    reader.read_rows(cells)
+    reader.read_rows(rows)
     if _is_navigation(node, reader.rows, [link.text for link in walker.links[first_link:]]):
         walker.dropped["navigation"] += 1
         return
@@ -118,29 +119,36 @@ class _RowReader:
         self.rows: list[_Row] = []
         self._walker = walker
 
-    def read_rows(self, cells: list[list[LexborNode]]) -> None:
+    def read_rows(self, rows: BoxRows) -> None:
         walker = self._walker
         outer, is_in_table = walker.read_box_rows, walker.is_in_table
-        for row in cells:
-            visible = [cell for cell in row if not walker.is_skipped(cell, cell.attributes)]
+        read_nested_rows = self.read_rows
+        for row, cells in rows:
+            visible = [cell for cell in cells if not walker.is_skipped(cell[0], cell[1])]
             # In a cell beside others, a table is part of the value.
-            walker.is_in_table = len(visible) > 1
-            walker.read_box_rows = None if walker.is_in_table else self.read_rows
-            rows = _read_row([self._read_cell(cell) for cell in visible], is_first=not self.rows)
-            is_merged = bool(row) and _is_merged(row[0].parent)
-            self.rows += (read._replace(is_merged=is_merged) for read in rows)
+            is_wide = len(visible) == 1
+            walker.is_in_table = not is_wide
+            walker.read_box_rows = read_nested_rows if is_wide else None
+            is_first = not self.rows
+            read = _read_row([self._read_cell(*cell, is_wide=is_wide) for cell in visible], is_first=is_first)
+            is_merged = "merged" in row and "mergedtop" not in row
+            self.rows += [each._replace(is_merged=True) for each in read] if is_merged else read
         walker.read_box_rows, walker.is_in_table = outer, is_in_table
 
-    def _read_cell(self, node: LexborNode) -> _Cell:
+    def _read_cell(self, node: LexborNode, attributes: Attributes, *, is_wide: bool) -> _Cell:
+        first_link = len(self._walker.links)
         lines = self.read_lines(node)
-        classes = node.attributes.get("class") or ""
+        is_header = node.tag == "th"
+        if not lines or not is_wide:
+            is_header = is_header or _is_bold(lines)
+            return _Cell(lines, is_header, is_column_name=is_header and attributes.get("scope") == "col")
+        classes = attributes.get("class") or ""
         if "subheader" in classes and not any(row.kind == "pair" for row in self.rows):
             # At the top, it says what kind of thing this is.
             return _Cell([line.replace("**", "") for line in lines], is_header=False)
-        is_header = node.tag == "th" or "header" in classes or "above" in classes
-        is_caption = "image" in classes or "caption" in classes or (bool(lines) and node.css_first("img") is not None)
-        is_bold = all(line.startswith("**") and line.endswith("**") for line in lines)
-        return _Cell(lines, is_header or is_bold, is_caption, node.attributes.get("scope") == "col")
+        is_header = is_header or "header" in classes or "above" in classes or _is_bold(lines)
+        has_image = any(link.kind == "media" for link in self._walker.links[first_link:])
+        return _Cell(lines, is_header, has_image or "image" in classes or "caption" in classes)
 
     def read_lines(self, node: LexborNode) -> list[str]:
         """Return the lines of a cell, without reference marks; an item of a list is a line."""
@@ -148,33 +156,40 @@ class _RowReader:
         if child is None:
             return []
         if child.tag == "-text" and child.next is None:
-            lines = [strip_invisible(child.text_content or "")]
+            lines = [strip_invisible(" ".join((child.text_content or "").split()))]
         else:
-            lines = [line for block in self._walker.walk_into_blocks(node) for line in block.lines()]
-        lines = [" ".join(_REFERENCE_MARK.sub("", line).split()) for line in lines]
-        return [line for line in lines if line]
+            blocks = self._walker.walk_into_blocks(node)
+            lines = [line for block in blocks for line in block.lines()]
+        return [line for line in map(_remove_reference_marks, lines) if line]
 
 
-def _is_merged(row: LexborNode | None) -> bool:
-    classes = (row.attributes.get("class") or "") if row is not None else ""
-    return "mergedrow" in classes or "mergedbottomrow" in classes
+def _is_bold(lines: list[str]) -> bool:
+    return (
+        bool(lines)
+        and lines[0].startswith("**")
+        and all(line.startswith("**") and line.endswith("**") for line in lines)
+    )
 
 
-def _read_row(cells: list[_Cell], *, is_first: bool) -> Iterator[_Row]:
+def _remove_reference_marks(line: str) -> str:
+    return " ".join(_REFERENCE_MARK.sub("", line).split()) if "[" in line else line
+
+
+def _read_row(cells: list[_Cell], *, is_first: bool) -> Iterable[_Row]:
     if len(cells) > 2 and cells[0].lines and not _BULLET.sub("", cells[0].lines[0]):  # noqa: PLR2004
         # A bullet in a cell of its own.
         cells = [cells[1]._replace(lines=[f"- {' '.join(cells[1].lines)}"]), *cells[2:]]
     filled = [cell for cell in cells if cell.lines]
-    if len(cells) == 1 and filled:
-        yield from _read_wide_cell(filled[0], is_first=is_first)
-    elif len(filled) == 1 and filled[0] is cells[0]:
-        yield _Row("group", _join_name(filled[0].lines))
-    elif len(filled) == 1:
-        yield _Row("cells", "", join_lines(filled[0].lines))
-    elif filled:
-        yield from _read_cells(filled)
-    elif len(cells) > 1:
-        yield _Row("cells", "")  # pictures below the names of their columns
+    if len(filled) > 1:
+        return _read_cells(filled)
+    if not filled:
+        # Pictures, below the names of their columns.
+        return [_Row("cells", "")] if len(cells) > 1 else []
+    if len(cells) == 1:
+        return _read_wide_cell(filled[0], is_first=is_first)
+    if filled[0] is cells[0]:
+        return [_Row("group", _join_name(filled[0].lines))]
+    return [_Row("cells", "", join_lines(filled[0].lines))]
 
 
 def _read_wide_cell(cell: _Cell, *, is_first: bool) -> Iterator[_Row]:
@@ -206,30 +221,36 @@ def _read_bold_names(lines: list[str]) -> Iterator[_Row]:
             yield _Row("pair" if name else "wide", name, join_lines(values), is_marked=bool(name))
 
 
-def _read_cells(cells: list[_Cell]) -> Iterator[_Row]:
+def _read_cells(cells: list[_Cell]) -> list[_Row]:
     """Read a row of several cells: a name and its value, a pair in each cell, or a row of a table."""
     first, *others = cells
-    pairs = [_split_pair(cell) for cell in cells]
-    is_all_header = all(cell.is_header for cell in cells)
-    if all(pairs):
-        yield from (_Row("pair", *pair, is_marked=True) for pair in filter(None, pairs))
-    elif all(cell.is_column_name for cell in cells) or (len(others) > 1 and (is_all_header or not first.is_marked)):
-        yield _Row("cells", "", _join_cells(cells), cell_count=len(cells))
-    else:
-        value = "; ".join(join_lines(cell.lines) for cell in others)
-        yield _Row(
-            "pair",
-            _join_name(first.lines),
-            value,
-            cell_count=len(cells),
-            is_marked=first.is_marked,
-            is_all_header=is_all_header,
-            is_subrow=first.is_bullet,
-        )
+    if not first.is_header and (pairs := _split_pairs(cells)):
+        return [_Row("pair", *pair, is_marked=True) for pair in pairs]
+    is_all_header = first.is_header and all(cell.is_header for cell in others)
+    is_table_row = len(others) > 1 and (is_all_header or not first.is_marked)
+    if is_table_row or (is_all_header and all(cell.is_column_name for cell in cells)):
+        return [_Row("cells", "", _join_cells(cells), len(cells))]
+    value = join_lines(others[0].lines) if len(others) == 1 else "; ".join(join_lines(cell.lines) for cell in others)
+    is_bullet = first.is_bullet
+    is_marked = is_bullet or first.is_marked
+    return [_Row("pair", _join_name(first.lines), value, len(cells), is_marked, is_all_header, is_bullet)]
+
+
+def _split_pairs(cells: list[_Cell]) -> list[tuple[str, str]]:
+    """Return the pairs of a row that has one in each cell, else nothing."""
+    pairs = []
+    for cell in cells:
+        pair = _split_pair(cell)
+        if pair is None:
+            return []
+        pairs.append(pair)
+    return pairs
 
 
 def _split_pair(cell: _Cell) -> tuple[str, str] | None:
     line = " ".join(cell.lines)
+    if ":" not in line and not line.startswith("**"):
+        return None
     name = _BOLD_NAME.match(line) or _PLAIN_NAME.match(line.replace("**", ""))
     if name is None:
         return None
@@ -246,14 +267,19 @@ def _join_cells(cells: Sequence[_Cell]) -> str:
 
 
 def _join_name(lines: list[str]) -> str:
-    name = _BULLET.sub("", " ".join(lines).replace("*", "")).rstrip(" :")
-    return _FOOTNOTE.sub("", name)
+    name = " ".join(lines).replace("*", "").rstrip(" :")
+    if not name[:1].isalnum():
+        name = _BULLET.sub("", name)
+    return name if name.isascii() else _FOOTNOTE.sub("", name)
 
 
 def join_lines(lines: Sequence[str]) -> str:
     """Return lines as one value: apart by a semicolon, unless one continues the other."""
+    if len(lines) == 1 and lines[0].isalnum():
+        return lines[0]
     text = ""
-    for line in (_LINE_MARK.sub("", line) for line in lines):
+    for marked in lines:
+        line = marked if marked[0].isalnum() else _LINE_MARK.sub("", marked)
         if not text or not line:
             text += line
         elif text[-1] in ",;:(/" or line[0] in "(,;)":
@@ -284,7 +310,9 @@ class _FactCollector:
     def _add_row(self, row: _Row, following: _Row) -> None:
         if following.is_subrow and row.kind in {"title", "wide"}:
             row = row._replace(kind="heading", name=row.name or _join_name([row.value]))
-        if row.kind == "heading":
+        if row.kind == "pair" and not self._is_table_row(row, following):
+            self._add_pair(row, following)
+        elif row.kind == "heading":
             self._heading = self._group = self._unused_heading = row.name
         elif row.kind == "group":
             self._group, self._unused_heading = row.name, ""
@@ -292,10 +320,8 @@ class _FactCollector:
             self._add_wide(row)
         elif row.kind == "caption":
             self._add_caption(row)
-        elif self._is_table_row(row, following):
-            self._add_table_row(row)
         else:
-            self._add_pair(row, following)
+            self._add_table_row(row)
 
     def _add_wide(self, row: _Row) -> None:
         value = row.value or row.name
@@ -313,11 +339,9 @@ class _FactCollector:
 
     def _is_table_row(self, row: _Row, following: _Row) -> bool:
         """Return whether a row belongs to a table: data, names of columns, or the two sides of a battle."""
-        if row.is_column:
-            return True
         if row.is_all_header:
             return following.is_column or (following.kind == "pair" and not following.is_marked)
-        return not row.is_marked and bool(self._unused_heading) and following.kind == "heading"
+        return not row.is_marked and (row.is_column or (bool(self._unused_heading) and following.kind == "heading"))
 
     def _add_table_row(self, row: _Row) -> None:
         value = f"{row.name} | {row.value}" if row.name else row.value
@@ -354,11 +378,6 @@ def _name_facts(facts: list[_Fact]) -> list[tuple[str, str]]:
     """Return names and values; a name gets its heading if it is generic, or if facts of several headings have it."""
     counts = Counter(name for _, name in {(fact.heading, fact.name) for fact in facts})
     return [
-        (
-            f"{fact.heading}, {fact.name}"
-            if fact.heading and (counts[fact.name] > 1 or fact.name.lower() in _GENERIC_NAMES)
-            else fact.name,
-            fact.value,
-        )
-        for fact in facts
+        (f"{heading}, {name}" if heading and (counts[name] > 1 or name.lower() in _GENERIC_NAMES) else name, value)
+        for heading, name, value in facts
     ]

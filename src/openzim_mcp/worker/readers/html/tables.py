@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.worker.readers.html.walker import Attributes, Walker
+    from openzim_mcp.worker.readers.html.walker import Attributes, BoxRows, Walker
 
     Cells = list[list[LexborNode]]
 
@@ -23,13 +23,15 @@ _MAX_ROWSPAN = 500
 def add_table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Add a table as what it is: key facts, text or data."""
     walker.flush()
+    if walker.read_box_rows is not None:
+        walker.read_box_rows(_box_rows(walker, node))
+        return
+    if element_roles(attributes.get("class") or "") & ElementRole.INFOBOX and not walker.is_nested:
+        add_infobox(walker, node, _box_rows(walker, node))
+        return
     rows = [row for row in _table_rows(node) if not walker.is_skipped(row, row.attributes)]
     cells = [[cell for cell in row.iter() if cell.tag in {"td", "th"}] for row in rows]
-    if walker.read_box_rows is not None:
-        walker.read_box_rows(cells)
-    elif element_roles(attributes.get("class") or "") & ElementRole.INFOBOX and not walker.is_nested:
-        add_infobox(walker, node, cells)
-    elif walker.is_in_table:
+    if walker.is_in_table:
         _add_nested_table(walker, cells)
     elif _is_layout(node, attributes, cells):
         for cell in (cell for row in cells for cell in row):
@@ -48,6 +50,15 @@ def _table_rows(node: LexborNode) -> Iterator[LexborNode]:
             yield child
         elif child.tag in {"tbody", "thead", "tfoot"}:
             yield from (row for row in child.iter() if row.tag == "tr")
+
+
+def _box_rows(walker: Walker, node: LexborNode) -> BoxRows:
+    rows = ((row, row.attributes) for row in _table_rows(node))
+    return [
+        (attributes.get("class") or "", [(cell, cell.attributes) for cell in row.iter() if cell.tag in {"td", "th"}])
+        for row, attributes in rows
+        if not walker.is_skipped(row, attributes)
+    ]
 
 
 def _is_layout(node: LexborNode, attributes: Attributes, cells: Cells) -> bool:

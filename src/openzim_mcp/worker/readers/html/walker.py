@@ -17,23 +17,25 @@ from openzim_mcp.worker.readers.html.boilerplate import (
     is_generated_id,
     is_hiding_style,
 )
+from openzim_mcp.worker.readers.html.disambiguation import has_disambiguation_title, lists_meanings
 from openzim_mcp.worker.readers.html.outline import Outline
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-    from openzim_mcp.worker.document import BlockKind, LinkKind
+    from openzim_mcp.worker.document import BlockKind, LinkKind, SectionKind
     from openzim_mcp.worker.readers.html.links import LinkResolver
 
 Attributes: TypeAlias = dict[str, str | None]
 Handler = Callable[["Walker", "LexborNode", Attributes], None]
+BoxRows: TypeAlias = "list[tuple[str, list[tuple[LexborNode, Attributes]]]]"
+"""The rows of an infobox: the class of each, and its cells with their attributes."""
 
 LINE_BREAK = "\x04"
 """A line break inside the block being made; the bytes of a page never hold this character."""
 _MAX_DEPTH = 180
 _MIN_CONTENTS_CHARS = 20
 _CONTENTS_SHARE = 0.6
-_DISAMBIGUATION = "#disambigbox, .disambigbox, .dmbox-disambig, .disambig"
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class Walker:
         self.is_in_link = False
         self.is_in_table = False
         self.is_nested = False
-        self.read_box_rows: Callable[[list[list[LexborNode]]], None] | None = None
+        self.min_heading_level = 1
+        self.read_box_rows: Callable[[BoxRows], None] | None = None
         """Takes the rows of a table inside a wide cell of an infobox."""
         self.same_page_link_chars = 0
         self._handlers = handlers
@@ -191,9 +194,9 @@ class Walker:
                 return
         self.blocks.append(Block(kind, text, self.outline.current, anchor))
 
-    def open_section(self, title: str, level: int, anchor: str) -> None:
+    def open_section(self, title: str, level: int, anchor: str, kind: SectionKind = "text") -> None:
         """Start a section with its heading."""
-        self.outline.open_section(title, level, anchor, len(self.blocks))
+        self.outline.open_section(title, level, anchor, len(self.blocks), kind)
         self.add_block("heading", f"{'#' * level} {title}")
 
     def walk_into_blocks(self, node: LexborNode) -> list[Block]:
@@ -216,18 +219,19 @@ class Walker:
         """Add a link of the current section."""
         self.links.append(Link(kind, target, fragment, text, self.outline.current))
 
-    def build_document(self, tree: LexborHTMLParser) -> Document:
-        """Return what was collected."""
+    def build_document(self, tree: LexborHTMLParser, *, is_disambiguation: bool) -> Document:
+        """Return what was collected; a disambiguation page may also be known by its title and its first line."""
         attributes = tree.root.attributes if tree.root is not None else {}
         blocks, sections, new_numbers = self.outline.finish(self.blocks)
+        title = self.outline.title or self.page_title
         return Document(
-            title=self.outline.title or self.page_title,
+            title=title,
             description=self.description,
             language=attributes.get("lang") or "",
             blocks=blocks,
             sections=sections,
             links=tuple(link._replace(section=new_numbers[link.section]) for link in self.links),
             facts=tuple(self.facts),
-            is_disambiguation=tree.css_first(_DISAMBIGUATION) is not None,
+            is_disambiguation=is_disambiguation or has_disambiguation_title(title) or lists_meanings(blocks),
             dropped=dict(self.dropped),
         )
