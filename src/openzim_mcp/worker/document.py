@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 BlockKind = Literal[
-    "paragraph", "heading", "list", "table", "code", "quote", "definition", "figure", "hatnote", "facts", "lines"
+    "paragraph",
+    "heading",
+    "list",
+    "table",
+    "code",
+    "quote",
+    "definition",
+    "figure",
+    "hatnote",
+    "facts",
+    "lines",
+    "notice",
 ]
 LinkKind = Literal["internal", "external", "media", "anchor"]
 SectionKind = Literal["text", "question", "answer", "references"]
@@ -24,7 +35,7 @@ _MAX_BLOCK_CHARS = 1200
 _PASSAGE_CHARS = 500
 """Short blocks are joined up to this size."""
 _MAX_LINE_CHARS = 5000
-_KINDS_WITHOUT_PASSAGE = {"heading", "hatnote"}
+_KINDS_WITHOUT_PASSAGE = {"heading", "hatnote", "notice"}
 _LIST_MARKER = re.compile(r"^ *(?:- |\d+\. )", re.MULTILINE)
 
 

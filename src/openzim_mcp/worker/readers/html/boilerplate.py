@@ -26,7 +26,7 @@ _SKIPPED_CLASSES = frozenset(
     "headerlink sphinxsidebar related footer linenos lineno src-line-numbers line-numbers srclink source-link "
     "notable-traits tooltip copy-path anchor-icon permalink hash-link viewcode-link search-form test-arrow hideme "
     "out-of-band since rightside collapse-toggle sub-logo-container mobile-topbar dynheader md-sidebar md-footer "
-    "md-header breadcrumb breadcrumbs "
+    "md-header breadcrumb breadcrumbs navheader navfooter docnav "
     # for screen readers only
     "sr-only visually-hidden visuallyhidden d-none screen-reader-text screen-reader-only hide-when-compact skip-link "
     "skiplink headermenu "

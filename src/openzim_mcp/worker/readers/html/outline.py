@@ -74,6 +74,11 @@ class Outline:
         """Return whether a section has that id."""
         return name in self._ids
 
+    def shift_sections(self, count: int) -> None:
+        """Make the lead longer by that many blocks."""
+        for draft in self._drafts[1:]:
+            draft.start += count
+
     def mark_pruned(self) -> None:
         """Mark the current section as one that lost content: it is removed if nothing else is in it."""
         self._drafts[-1].is_pruned = True

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
 from openzim_mcp.worker.document import Block, Document
-from openzim_mcp.worker.readers.html import blocks, disambiguation, inline, tables
+from openzim_mcp.worker.readers.html import blocks, disambiguation, inline, notices, tables
 from openzim_mcp.worker.readers.html.links import LinkResolver
 from openzim_mcp.worker.readers.html.walker import Handlers, Walker
 from openzim_mcp.worker.readers.text import to_utf8
@@ -57,6 +57,8 @@ def read_html(raw: bytes, path: str) -> Document:
             for fallback in root.css("noscript"):
                 walker.walk(fallback)
                 walker.flush()
+    if notices.EBOOK_MARK in raw:
+        walker.add_lead_facts(notices.mark_ebook_frame(walker.blocks))
     is_disambiguation = disambiguation.MARK in raw and tree.css_first(disambiguation.SELECTOR) is not None
     return walker.build_document(tree, is_disambiguation=is_disambiguation)
 

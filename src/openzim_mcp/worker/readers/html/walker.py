@@ -18,6 +18,7 @@ from openzim_mcp.worker.readers.html.boilerplate import (
     is_hiding_style,
 )
 from openzim_mcp.worker.readers.html.disambiguation import has_disambiguation_title, lists_meanings
+from openzim_mcp.worker.readers.html.notices import mark_notices
 from openzim_mcp.worker.readers.html.outline import Outline
 
 if TYPE_CHECKING:
@@ -199,6 +200,13 @@ class Walker:
         self.outline.open_section(title, level, anchor, len(self.blocks), kind)
         self.add_block("heading", f"{'#' * level} {title}")
 
+    def add_lead_facts(self, facts: list[tuple[str, str]]) -> None:
+        """Add facts before everything else."""
+        if facts:
+            self.facts += facts
+            self.blocks.insert(0, Block("facts", "\n".join(f"- {name}: {value}" for name, value in facts), 0))
+            self.outline.shift_sections(1)
+
     def walk_into_blocks(self, node: LexborNode) -> list[Block]:
         """Walk a node and return its blocks instead of adding them."""
         blocks, buffer, is_nested = self.blocks, self.buffer, self.is_nested
@@ -222,6 +230,7 @@ class Walker:
     def build_document(self, tree: LexborHTMLParser, *, is_disambiguation: bool) -> Document:
         """Return what was collected; a disambiguation page may also be known by its title and its first line."""
         attributes = tree.root.attributes if tree.root is not None else {}
+        mark_notices(self.blocks)
         blocks, sections, new_numbers = self.outline.finish(self.blocks)
         title = self.outline.title or self.page_title
         return Document(
