@@ -273,7 +273,7 @@ def test_real_question_page_has_only_posts(zims: Path) -> None:
 
     document = read_html(bytes(content), path)
 
-    assert document.lead == ()
+    assert [block.kind for block in document.lead] == ["notice"]
     assert [section.kind for section in document.sections[1:]] == ["question", "answer", "answer"]
     assert document.sections[2].title == "Answer by user100 (score 7)"
 
@@ -351,6 +351,7 @@ def test_empty_page_is_an_empty_document() -> None:
 
 
 def test_pages_of_all_archives_are_read(zims: Path) -> None:
+    """Nothing but headings, hatnotes and notices is missing in the passages."""
     pages = 0
     for file in [*(zims / "real").glob("*.zim"), *(zims / "built").glob("*.zim")]:
         archive = Archive(file)
@@ -362,6 +363,10 @@ def test_pages_of_all_archives_are_read(zims: Path) -> None:
             document = read_html(bytes(entry.get_item().content), entry.path)
             pages += 1
 
+            passages = "\n".join(passage.text for passage in document.passages)
             assert document.sections[0].level == 0
+            for block in document.blocks:
+                if block.kind not in {"heading", "hatnote", "notice"}:
+                    assert all(line[:1000] in passages for line in block.text.split("\n")), (entry.path, block)
             assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", document.body), entry.path
     assert pages > 800

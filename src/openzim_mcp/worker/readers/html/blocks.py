@@ -199,7 +199,8 @@ def add_post(walker: Walker, node: LexborNode, name: str, attributes: Attributes
         return False
     walker.flush()
     if walker.outline.current == 0 and sum(len(block.text) for block in walker.blocks) <= _MAX_POST_HEADER_CHARS:
-        walker.blocks.clear()  # when it was asked, how often it was viewed
+        # When it was asked, how often it was viewed.
+        walker.blocks[:] = [block._replace(kind="notice") for block in walker.blocks]
     kind: SectionKind = "question" if "question" in classes else "answer"
     walker.open_section(_post_title(node, kind, classes), _POST_LEVEL, name, kind)
     walker.min_heading_level = _POST_LEVEL + 1

@@ -42,8 +42,6 @@ _EBOOK_FRAME_BLOCKS = 60
 _EBOOK_FACT = re.compile(
     r"^(Title|Subtitle|Author|Editor|Translator|Illustrator|Contributor|Language): +(\S.*)$", re.MULTILINE
 )
-    r"^(Title|Subtitle|Author|Editor|Translator|Illustrator|Contributor|Language): +(\S.*)$", re.MULTILINE
-)
 
 
 def mark_notices(blocks: list[Block]) -> None:
