@@ -36,6 +36,21 @@ def test_passage_has_the_names_of_its_facts() -> None:
     assert passage.fact_names == ("Born", "Jobs")
 
 
+@pytest.mark.parametrize(
+    ("line_name", "name"),
+    [
+        ("Population, 2008 estimate", "Population"),
+        ("Population (2000), Total", "Population"),
+        ("GDP (PPP) (2007 estimate), Per capita", "GDP (PPP), Per capita"),
+        ("2006 Record", "2006 Record"),
+    ],
+)
+def test_names_of_facts_have_no_years(line_name: str, name: str) -> None:
+    (passage,) = split_passages(Block("facts", f"- {line_name}: 17", 0))
+
+    assert passage.fact_names == (name,)
+
+
 def passage_rows(*blocks: Block) -> list[tuple[str, str]]:
     return [(passage.kind, passage.text) for passage in split_passages(*blocks)]
 

@@ -47,6 +47,8 @@ _PASSAGE_KINDS: dict[BlockKind, PassageKind] = {
     "facts": "facts",
     "figure": "caption",
 }
+# As in "Population, 2008 estimate", "Population (2000), Total" and "GDP (PPP) (2007 estimate), Per capita".
+_FACT_QUALIFIER = re.compile(r" \([^()]*\d{4}[^()]*\)|, [^,]*\b\d{4}\b[^,]*$|, Total$")
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 _LEAD_SENTENCE_CHARS = 300
 _MAX_NAME_CHARS = 80
@@ -91,6 +93,7 @@ class Passage(NamedTuple):
     text: str
     normalized: str
     fact_names: tuple[str, ...] = ()
+    """The names of the facts in its lines, without years and "total": what a question would call them."""
     kind: PassageKind = "prose"
     """What most of the text is."""
 
@@ -238,7 +241,7 @@ class _PassageBuilder:
     def _add_facts(self, text: str) -> None:
         for piece in _split_lines(text, _PASSAGE_CHARS):
             names = (line[2:].partition(": ") for line in piece.split("\n"))
-            fact_names = tuple(name for name, colon, _ in names if colon)
+            fact_names = tuple(_FACT_QUALIFIER.sub("", name) for name, colon, _ in names if colon)
             self._passages.append(Passage(self._section, piece, normalize(piece), fact_names, "facts"))
 
     def _end_section(self) -> None:
