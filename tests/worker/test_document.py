@@ -37,6 +37,119 @@ def test_passage_has_the_names_of_its_facts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line_name", "name"),
+    [
+        ("Population, 2008 estimate", "Population"),
+        ("Population (2000), Total", "Population"),
+        ("GDP (PPP) (2007 estimate), Per capita", "GDP (PPP), Per capita"),
+        ("2006 Record", "2006 Record"),
+    ],
+)
+def test_names_of_facts_have_no_years(line_name: str, name: str) -> None:
+    (passage,) = split_passages(Block("facts", f"- {line_name}: 17", 0))
+
+    assert passage.fact_names == (name,)
+
+
+def passage_rows(*blocks: Block) -> list[tuple[str, str]]:
+    return [(passage.kind, passage.text) for passage in split_passages(*blocks)]
+
+
+def test_facts_are_passages_of_their_own() -> None:
+    facts = Block("facts", "\n".join(f"- Name {n}: {'x' * 90}" for n in range(8)) + "\n- no name", 0)
+
+    passages = split_passages(facts, Block("paragraph", "Text.", 0))
+
+    assert [(p.kind, p.fact_names) for p in passages] == [
+        ("facts", ("Name 0", "Name 1", "Name 2", "Name 3")),
+        ("facts", ("Name 4", "Name 5", "Name 6", "Name 7")),
+        ("prose", ()),
+    ]
+    assert passages[1].text.endswith("- no name")
+
+
+def test_captions_do_not_interrupt_text() -> None:
+    assert passage_rows(
+        Block("paragraph", "One.", 0),
+        Block("figure", "[Image: A dog]", 0),
+        Block("paragraph", "Two.", 0),
+        Block("paragraph", "Three.", 1),
+    ) == [("prose", "One.\nTwo."), ("caption", "[Image: A dog]"), ("prose", "Three.")]
+
+
+@pytest.mark.parametrize(
+    ("introduction", "follower"),
+    [
+        (Block("paragraph", "It has three parts:", 0), Block("list", "\n".join(["- " + "part " * 12] * 6), 0)),
+        (Block("paragraph", "Call it so:", 0), Block("code", f"```\n{'x = 1; ' * 60}\n```", 0)),
+        (Block("paragraph", "**Values:**", 0), Block("table", "| a | b |\n| --- | --- |\n" + "| x | y |\n" * 40, 0)),
+        (Block("definition", "`json.dump(obj)`", 0), Block("paragraph", ": " + "Serialize it. " * 30, 0)),
+        (Block("paragraph", "Note", 0), Block("paragraph", "Mind the gap. " * 30, 0)),
+    ],
+)
+def test_introduction_stays_with_what_follows(introduction: Block, follower: Block) -> None:
+    before = Block("paragraph", "Something else. " * 10, 0)
+
+    assert [passage.text for passage in split_passages(before, introduction, follower)] == [
+        before.text,
+        f"{introduction.text}\n{follower.text}",
+    ]
+
+
+def test_line_that_introduces_others_is_not_the_last_of_a_passage() -> None:
+    lines = ["- " + "x" * 200] * 2 + ["- Head:"] + ["  - " + "y" * 300] * 4
+
+    passages = split_passages(Block("list", "\n".join(lines), 0))
+
+    assert passages[1].text == f"- Head:\n{lines[3]}"
+
+
+def test_parts_of_a_long_table_have_its_header() -> None:
+    header = "**Rivers**\n\n| River | Length |\n| --- | --- |"
+    rows = [f"| River {n} {'x' * 60} | {n} |" for n in range(20)]
+
+    passages = split_passages(Block("table", "\n".join([header, *rows]), 0))
+
+    assert len(passages) > 2
+    assert all(passage.text.startswith(f"{header}\n| River ") for passage in passages)
+    assert {passage.kind for passage in passages} == {"table"}
+    assert [row for passage in passages for row in passage.text.split("\n")[4:]] == rows
+
+
+def test_parts_of_long_code_are_fenced() -> None:
+    code = "\n".join(f"line_{n} = {'1' * 40}" for n in range(40))
+
+    passages = split_passages(Block("code", f"```python\n{code}\n```", 0))
+
+    assert len(passages) > 2
+    assert all(passage.text.startswith("```python\n") and passage.text.endswith("\n```") for passage in passages)
+
+
+def test_kind_of_a_passage_is_that_of_most_of_its_text() -> None:
+    assert passage_rows(Block("paragraph", "See:", 0), Block("list", "- the first\n- the second", 0)) == [
+        ("list", "See:\n- the first\n- the second")
+    ]
+
+
+def test_page_of_headings_is_a_list() -> None:
+    assert passage_rows(Block("heading", "## One", 1), Block("heading", "### Two", 2)) == [("list", "- One\n- Two")]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("**Heart attack** or **myocardial infarction** is a disease.", ("Heart attack", "myocardial infarction")),
+        ("A plain sentence.", ()),
+        ("**" + "x" * 100 + "**", ()),
+    ],
+)
+def test_lead_names_are_the_bold_words_of_the_lead(text: str, names: tuple[str, ...]) -> None:
+    document = Document.without_sections((Block("facts", "- **a**: b", 0), Block("paragraph", text, 0)))
+
+    assert document.lead_names == names
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "line"),
     [
         ("paragraph", "one\ntwo", "one; two"),

@@ -10,12 +10,25 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from openzim_mcp.text import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 BlockKind = Literal[
-    "paragraph", "heading", "list", "table", "code", "quote", "definition", "figure", "hatnote", "facts", "lines"
+    "paragraph",
+    "heading",
+    "list",
+    "table",
+    "code",
+    "quote",
+    "definition",
+    "figure",
+    "hatnote",
+    "facts",
+    "lines",
+    "notice",
 ]
 LinkKind = Literal["internal", "external", "media", "anchor"]
+SectionKind = Literal["text", "question", "answer", "references"]
+PassageKind = Literal["prose", "list", "table", "code", "facts", "caption"]
 
 BLOCK_SEPARATOR = "\n\n"
 _MAX_BLOCK_CHARS = 1200
@@ -23,7 +36,22 @@ _MAX_BLOCK_CHARS = 1200
 _PASSAGE_CHARS = 500
 """Short blocks are joined up to this size."""
 _MAX_LINE_CHARS = 5000
-_KINDS_WITHOUT_PASSAGE = {"heading", "hatnote"}
+_MAX_TABLE_HEADER_CHARS = 300
+_MAX_TITLE_CHARS = 30
+"""A shorter paragraph without a mark at its end is a title of what follows, such as "Note"."""
+_KINDS_WITHOUT_PASSAGE = frozenset({"heading", "hatnote", "notice"})
+_PASSAGE_KINDS: dict[BlockKind, PassageKind] = {
+    "list": "list",
+    "table": "table",
+    "code": "code",
+    "facts": "facts",
+    "figure": "caption",
+}
+# As in "Population, 2008 estimate", "Population (2000), Total" and "GDP (PPP) (2007 estimate), Per capita".
+_FACT_QUALIFIER = re.compile(r" \([^()]*\d{4}[^()]*\)|, [^,]*\b\d{4}\b[^,]*$|, Total$")
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_LEAD_SENTENCE_CHARS = 300
+_MAX_NAME_CHARS = 80
 _LIST_MARKER = re.compile(r"^ *(?:- |\d+\. )", re.MULTILINE)
 
 
@@ -39,11 +67,13 @@ class Block(NamedTuple):
     def as_line(self) -> str:
         """Return the block as part of a line."""
         text = self.text
-        if self.kind == "list":
-            text = _LIST_MARKER.sub("", text)
-        elif self.kind == "code":
-            text = f"`{' '.join(text.strip('`').split())}`"
-        return text.replace("\n", "; ") if "\n" in text else text
+        return "; ".join(self.lines()) if "\n" in text or self.kind != "paragraph" else text
+
+    def lines(self) -> list[str]:
+        """Return the lines of the block without the marks of a list; code is one line."""
+        if self.kind == "code":
+            return [f"`{' '.join(self.text.strip('`').split())}`"]
+        return (_LIST_MARKER.sub("", self.text) if self.kind == "list" else self.text).split("\n")
 
 
 class Link(NamedTuple):
@@ -63,6 +93,9 @@ class Passage(NamedTuple):
     text: str
     normalized: str
     fact_names: tuple[str, ...] = ()
+    """The names of the facts in its lines, without years and "total": what a question would call them."""
+    kind: PassageKind = "prose"
+    """What most of the text is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +109,8 @@ class Section:
     start: int
     stop: int
     end: int
+    kind: SectionKind = "text"
+    """Which post of a question-and-answer page it is, or whether it has references and links instead of text."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +142,21 @@ class Document:
     @cached_property
     def passages(self) -> list[Passage]:
         """The text in passages: paragraphs, and short blocks of one section joined."""
-        return list(_split_passages(self.blocks))
+        return _split_passages(self.blocks)
 
     @cached_property
     def lead(self) -> tuple[Block, ...]:
         """The blocks before the first heading."""
         return self.blocks[: self.sections[0].stop]
+
+    @cached_property
+    def lead_names(self) -> tuple[str, ...]:
+        """The names of the subject: the words in bold in the first sentences of the lead that have some."""
+        for block in self.lead:
+            if block.kind == "paragraph" and "**" in block.text:
+                names = _BOLD.findall(block.text[:_LEAD_SENTENCE_CHARS])
+                return tuple(dict.fromkeys(name for name in names if len(name) <= _MAX_NAME_CHARS))
+        return ()
 
     @cached_property
     def _children(self) -> dict[int | None, list[int]]:
@@ -126,31 +170,133 @@ class Document:
         return self._children.get(section, [])
 
 
-def _split_passages(blocks: Iterable[Block]) -> Iterator[Passage]:
-    section, text = 0, ""
-    fact_names: tuple[str, ...] = ()
+def _split_passages(blocks: Iterable[Block]) -> list[Passage]:
+    builder = _PassageBuilder()
     for block in blocks:
-        if block.kind in _KINDS_WITHOUT_PASSAGE:
-            continue
-        for piece in _split_block(block.text):
-            if text and (block.section != section or len(text) + len(piece) > _PASSAGE_CHARS):
-                yield Passage(section, text, normalize(text), fact_names)
-                text, fact_names = "", ()
-            text = f"{text}\n{piece}" if text else piece
-            section = block.section
-            if block.kind == "facts":
-                fact_names += tuple(line[2:].partition(":")[0] for line in piece.split("\n"))
-    if text:
-        yield Passage(section, text, normalize(text), fact_names)
+        if block.kind not in _KINDS_WITHOUT_PASSAGE:
+            builder.add_block(block)
+    return builder.finish() or _list_headings(blocks)
 
 
-def _split_block(text: str) -> list[str]:
-    """Split a long block between its lines."""
+class _PassageBuilder:
+    """Joins blocks of one section; facts and captions are passages of their own."""
+
+    def __init__(self) -> None:
+        self._passages: list[Passage] = []
+        self._section = 0
+        self._kinds: list[PassageKind] = []
+        self._pieces: list[str] = []
+        self._introductions = 0
+        """How many of the last pieces only introduce what follows."""
+        self._chars = 0
+        self._captions: list[str] = []
+
+    def finish(self) -> list[Passage]:
+        self._end_section()
+        return self._passages
+
+    def add_block(self, block: Block) -> None:
+        if block.section != self._section:
+            self._end_section()
+            self._section = block.section
+        kind = _PASSAGE_KINDS.get(block.kind, "prose")
+        if kind == "facts":
+            self._end_passage()
+            self._add_facts(block.text)
+        elif kind == "caption":
+            self._captions.append(block.text)
+        else:
+            for piece in _split_block(block):
+                self._add_piece(kind, piece)
+            self._introductions = self._introductions + 1 if _is_introduction(block) else 0
+
+    def _add_piece(self, kind: PassageKind, piece: str) -> None:
+        if self._pieces and self._chars + len(piece) > _PASSAGE_CHARS:
+            kept = self._introductions
+            kept_chars = sum(map(len, self._pieces[-kept:])) if kept else 0
+            if kept_chars + len(piece) > _MAX_BLOCK_CHARS:
+                kept = 0
+            self._end_passage(kept)
+        self._introductions = 0
+        self._kinds.append(kind)
+        self._pieces.append(piece)
+        self._chars += len(piece) + 1
+
+    def _end_passage(self, kept: int = 0) -> None:
+        """End the passage being made; the last `kept` pieces start the next one."""
+        stop = len(self._pieces) - kept
+        if stop:
+            text = "\n".join(self._pieces[:stop])
+            kind = self._main_kind(stop) if len(set(self._kinds[:stop])) > 1 else self._kinds[0]
+            self._passages.append(Passage(self._section, text, normalize(text), kind=kind))
+        del self._pieces[:stop], self._kinds[:stop]
+        self._chars = sum(map(len, self._pieces)) + kept
+
+    def _main_kind(self, stop: int) -> PassageKind:
+        chars: dict[PassageKind, int] = {}
+        for kind, piece in zip(self._kinds[:stop], self._pieces, strict=False):
+            chars[kind] = chars.get(kind, 0) + len(piece)
+        return max(chars, key=chars.__getitem__)
+
+    def _add_facts(self, text: str) -> None:
+        for piece in _split_lines(text, _PASSAGE_CHARS):
+            names = (line[2:].partition(": ") for line in piece.split("\n"))
+            fact_names = tuple(_FACT_QUALIFIER.sub("", name) for name, colon, _ in names if colon)
+            self._passages.append(Passage(self._section, piece, normalize(piece), fact_names, "facts"))
+
+    def _end_section(self) -> None:
+        self._end_passage()
+        if self._captions:
+            for piece in _split_lines("\n".join(self._captions), _PASSAGE_CHARS):
+                self._passages.append(Passage(self._section, piece, normalize(piece), kind="caption"))
+            self._captions.clear()
+
+
+def _is_introduction(block: Block) -> bool:
+    """Return whether a block needs the next one: it ends with a colon, or is a term or a short title."""
+    if block.kind == "definition":
+        return True
+    last = block.text[-1:]
+    if last in ":：" or (last == "*" and block.text.endswith((":**", ":*"))):  # noqa: RUF001
+        return block.kind != "table"
+    return block.kind == "paragraph" and len(block.text) <= _MAX_TITLE_CHARS and (last.isalpha() or last == "*")
+
+
+def _split_block(block: Block) -> list[str]:
+    """Split a long block between its lines; each part of a table has its header, each part of code its fences."""
+    text = block.text
     if len(text) <= _MAX_BLOCK_CHARS:
         return [text]
-    pieces = [""]
-    for line in text.split("\n"):
-        if pieces[-1] and len(pieces[-1]) + len(line) > _PASSAGE_CHARS:
-            pieces.append("")
-        pieces[-1] = f"{pieces[-1]}\n{line}" if pieces[-1] else line[:_MAX_LINE_CHARS]
-    return pieces
+    if block.kind == "table":
+        start = text.find("\n", text.find("\n| --- |") + 1)
+        header = text[: start + 1]
+        if 0 < len(header) <= _MAX_TABLE_HEADER_CHARS:
+            return [header + rows for rows in _split_lines(text[start + 1 :], _PASSAGE_CHARS)]
+    if block.kind == "code":
+        opening, _, rest = text.partition("\n")
+        code, _, closing = rest.rpartition("\n")
+        return [f"{opening}\n{lines}\n{closing}" for lines in _split_lines(code, _PASSAGE_CHARS)]
+    return _split_lines(text, _PASSAGE_CHARS)
+
+
+def _split_lines(text: str, size: int) -> list[str]:
+    """Return pieces of up to `size` characters; a line that ends with a colon stays with the next one."""
+    pieces: list[list[str]] = [[]]
+    chars = 0
+    for whole_line in text.split("\n"):
+        for start in range(0, len(whole_line) or 1, _MAX_LINE_CHARS):
+            line = whole_line[start : start + _MAX_LINE_CHARS]
+            if pieces[-1] and chars + len(line) > size:
+                head = [pieces[-1].pop()] if len(pieces[-1]) > 1 and pieces[-1][-1].endswith(":") else []
+                pieces.append(head)
+                chars = len(head[0]) + 1 if head else 0
+            pieces[-1].append(line)
+            chars += len(line) + 1
+    return ["\n".join(lines) for lines in pieces]
+
+
+def _list_headings(blocks: Iterable[Block]) -> list[Passage]:
+    """Return the headings of a page that has nothing else as a list."""
+    lines = [f"- {block.text.lstrip('# ')}" for block in blocks if block.kind == "heading"]
+    pieces = _split_lines("\n".join(lines), _PASSAGE_CHARS) if lines else []
+    return [Passage(0, piece, normalize(piece), kind="list") for piece in pieces]

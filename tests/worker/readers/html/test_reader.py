@@ -122,29 +122,6 @@ def test_page_becomes_clean_blocks(body: str, expected: list[str]) -> None:
     assert block_texts(body) == expected
 
 
-def test_infobox_becomes_key_facts() -> None:
-    """A header row followed by one wide cell is a pair, and so is td + td."""
-    document = read_body(
-        "<table class='infobox vcard'><tr><th colspan=2>Ray Charles</th></tr>"
-        "<tr><td colspan=2 class='infobox-image'><img src='a.jpg'></td></tr>"
-        "<tr><th>Born</th><td>Robinson<br><span style='display:none'>(1930-09-23)</span>Albany</td></tr>"
-        "<tr><td>Jobs:</td><td><ul><li>Singer</li><li>Pianist</li></ul></td></tr>"
-        "<tr><th colspan=2>Trinomial name</th></tr><tr><td colspan=2><i>Canis</i></td></tr></table><p>Text.</p>"
-    )
-
-    assert document.facts == (("Born", "Robinson; Albany"), ("Jobs", "Singer; Pianist"), ("Trinomial name", "*Canis*"))
-    assert document.blocks[0].text == "- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
-
-
-def test_fact_names_include_their_group() -> None:
-    document = read_body(
-        "<table class='infobox'><tr><td colspan=2><b>Population</b></td></tr><tr><td>- Total</td><td>17</td></tr>"
-        "<tr><td>• Density</td><td>2</td></tr><tr><td colspan=2><b>Website:</b> x.org</td></tr></table>"
-    )
-
-    assert document.facts == (("Population, total", "17"), ("Population, density", "2"), ("Website", "x.org"))
-
-
 @pytest.mark.parametrize(
     "heading",
     [
@@ -272,6 +249,56 @@ def test_answers_are_sections_accepted_first_then_by_score() -> None:
     ]
 
 
+def test_posts_are_sections_of_their_kind() -> None:
+    document = read_body(
+        "<h1>How?</h1><div class='meta'>Asked 2015-01-28 · Viewed 50 times</div>"
+        "<div id='question' class='question'><p>Why?</p><a class='comments-link'>add a comment</a></div>"
+        "<div id='answers'><div id='answer-1' class='answer accepted-answer' data-score='12'><h2>Short</h2><p>So.</p>"
+        "<div class='post-menu'>share edit follow</div><div class='user-info'>answered by<div class='user-details'>"
+        "<a href='/u'>Ann</a></div></div></div></div>"
+    )
+
+    assert [(section.title, section.level, section.kind) for section in document.sections] == [
+        ("", 0, "text"),
+        ("Question (score 0)", 2, "question"),
+        ("Answer by Ann (score 12, accepted)", 2, "answer"),
+        ("Short", 3, "answer"),
+    ]
+    assert [block.text for block in document.blocks if block.kind == "paragraph"] == ["Why?", "So."]
+
+
+def test_real_question_page_has_only_posts(zims: Path) -> None:
+    path = "questions/104/are-reused-glass-jars-ever-fit-for-storing-ground-coffee"
+    content = Archive(zims / "built/se_coffee.zim").get_entry_by_path(path).get_item().content
+
+    document = read_html(bytes(content), path)
+
+    assert [block.kind for block in document.lead] == ["notice"]
+    assert [section.kind for section in document.sections[1:]] == ["question", "answer", "answer"]
+    assert document.sections[2].title == "Answer by user100 (score 7)"
+
+
+def test_sections_of_references_include_their_subsections() -> None:
+    document = read_body(
+        "<p>Lead.</p><h2>Life</h2><p>a</p><h2>See also</h2><ul><li>b</li></ul><h2>Bibliography</h2><p>c</p>"
+        "<h3>Books</h3><p>d</p><h2>Legacy</h2><p>e</p>"
+    )
+
+    assert [(section.title, section.kind) for section in document.sections[1:]] == [
+        ("Life", "text"),
+        ("See also", "references"),
+        ("Bibliography", "references"),
+        ("Books", "references"),
+        ("Legacy", "text"),
+    ]
+
+
+def test_notes_with_code_are_text() -> None:
+    document = read_body("<h2>Notes</h2><p>Call it twice:</p><pre>x = f(f())</pre>")
+
+    assert document.sections[1].kind == "text"
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -324,6 +351,7 @@ def test_empty_page_is_an_empty_document() -> None:
 
 
 def test_pages_of_all_archives_are_read(zims: Path) -> None:
+    """Nothing but headings, hatnotes and notices is missing in the passages."""
     pages = 0
     for file in [*(zims / "real").glob("*.zim"), *(zims / "built").glob("*.zim")]:
         archive = Archive(file)
@@ -335,6 +363,10 @@ def test_pages_of_all_archives_are_read(zims: Path) -> None:
             document = read_html(bytes(entry.get_item().content), entry.path)
             pages += 1
 
+            passages = "\n".join(passage.text for passage in document.passages)
             assert document.sections[0].level == 0
+            for block in document.blocks:
+                if block.kind not in {"heading", "hatnote", "notice"}:
+                    assert all(line[:1000] in passages for line in block.text.split("\n")), (entry.path, block)
             assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", document.body), entry.path
     assert pages > 800

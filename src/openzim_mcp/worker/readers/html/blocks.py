@@ -9,9 +9,11 @@ from openzim_mcp.text import strip_invisible
 from openzim_mcp.worker.readers.html.boilerplate import is_generated_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.worker.document import Block
+    from openzim_mcp.worker.document import Block, SectionKind
     from openzim_mcp.worker.readers.html.walker import Attributes, Handler, Walker
 
 _CONTAINERS = (
@@ -24,6 +26,8 @@ _CODE_LANGUAGE = re.compile(
 _NOT_LANGUAGES = frozenset({"default", "notranslate", "none", "text", "plain", "highlight", "source", "content"})
 _PERMALINK_MARKS = " ¶#§🔗\n"
 _MAX_ANCHOR_PARENTS = 3
+_POST_LEVEL = 2
+_MAX_POST_HEADER_CHARS = 300
 
 
 def walk_container(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
@@ -37,7 +41,7 @@ def add_heading(walker: Walker, node: LexborNode, attributes: Attributes) -> Non
     """Open a section, or add a bold line where sections cannot be: in a cell or an item."""
     anchor_before = walker.last_anchor
     walker.flush()
-    level = int(str(node.tag)[1])
+    level = max(int(str(node.tag)[1]), walker.min_heading_level)
     anchor = _heading_anchor(walker, node, attributes, anchor_before)
     title = walker.walk_into_line(node).replace("**", "").replace("`", "").strip(_PERMALINK_MARKS)
     if not title:
@@ -52,16 +56,23 @@ def add_heading(walker: Walker, node: LexborNode, attributes: Attributes) -> Non
 
 def _heading_anchor(walker: Walker, node: LexborNode, attributes: Attributes, anchor_before: str) -> str:
     """Return the id of a heading: its own, one inside it, the last one before it, or one around it."""
-    inner = (element.id or element.attributes.get("name") for element in node.css("[id], a[name]"))
-    outer: list[str | None] = []
-    parent = node.parent
-    while parent is not None and len(outer) < _MAX_ANCHOR_PARENTS:
-        outer.append(parent.id)
-        parent = parent.parent
-    for name in [attributes.get("id"), *inner, anchor_before, *outer]:
+    for name in _anchor_candidates(node, attributes, anchor_before):
         if name and not is_generated_id(name) and not walker.outline.has_id(name):
             return name
     return ""
+
+
+def _anchor_candidates(node: LexborNode, attributes: Attributes, anchor_before: str) -> Iterator[str | None]:
+    yield attributes.get("id")
+    for element in node.css("[id], a[name]"):
+        yield element.id or element.attributes.get("name")
+    yield anchor_before
+    parent = node.parent
+    for _ in range(_MAX_ANCHOR_PARENTS):
+        if parent is None:
+            return
+        yield parent.id
+        parent = parent.parent
 
 
 def add_list(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
@@ -187,9 +198,15 @@ def add_post(walker: Walker, node: LexborNode, name: str, attributes: Attributes
     if not {"question", "answer"} & set(classes):
         return False
     walker.flush()
-    walker.open_section(_post_title(node, classes), 2, name)
+    if walker.outline.current == 0 and sum(len(block.text) for block in walker.blocks) <= _MAX_POST_HEADER_CHARS:
+        # When it was asked, how often it was viewed.
+        walker.blocks[:] = [block._replace(kind="notice") for block in walker.blocks]
+    kind: SectionKind = "question" if "question" in classes else "answer"
+    walker.open_section(_post_title(node, kind, classes), _POST_LEVEL, name, kind)
+    walker.min_heading_level = _POST_LEVEL + 1
     walker.walk(node)
     walker.flush()
+    walker.min_heading_level = 1
     return True
 
 
@@ -203,9 +220,9 @@ def _answer_order(node: LexborNode) -> tuple[bool, int]:
     return "accepted" not in (node.attributes.get("class") or ""), -_post_score(node)
 
 
-def _post_title(node: LexborNode, classes: list[str]) -> str:
+def _post_title(node: LexborNode, kind: SectionKind, classes: list[str]) -> str:
     author = node.css_first(".s-user-card--link, .user-details a, .author a")
-    title = "Question" if "question" in classes else "Answer"
+    title = kind.capitalize()
     if author is not None:
         title += f" by {strip_invisible(' '.join(author.text().split()))}"
     accepted = ", accepted" if any(name.startswith("accepted") for name in classes) else ""

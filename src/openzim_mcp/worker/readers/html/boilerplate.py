@@ -17,7 +17,7 @@ SKIPPED_IDS = frozenset(
 _SKIPPED_CLASSES = frozenset(
     # MediaWiki
     "navbox navbox-styles vertical-navbox sidebar persondata editsection mw-editsection mw-editsection-like toc "
-    "mw-jump-link noprint metadata "
+    "mw-jump-link noprint metadata sisterproject "
     "ambox mbox-small mw-empty-elt catlinks printfooter mw-indicators mw-collapsible-toggle mw-cite-backlink "
     "authority-control stub sistersitebox portalbox geo-nondefault geo-multi-punct mw-kartographer-map error-message "
     "pcs-edit-section-link-container pcs-collapse-table-collapsed-container pcs-collapse-table-collapsed-bottom "
@@ -26,14 +26,17 @@ _SKIPPED_CLASSES = frozenset(
     "headerlink sphinxsidebar related footer linenos lineno src-line-numbers line-numbers srclink source-link "
     "notable-traits tooltip copy-path anchor-icon permalink hash-link viewcode-link search-form test-arrow hideme "
     "out-of-band since rightside collapse-toggle sub-logo-container mobile-topbar dynheader md-sidebar md-footer "
-    "md-header breadcrumb breadcrumbs "
+    "md-header breadcrumb breadcrumbs navheader navfooter docnav "
     # for screen readers only
     "sr-only visually-hidden visuallyhidden d-none screen-reader-text screen-reader-only hide-when-compact skip-link "
     "skiplink headermenu "
     # second copies of formulas
     "MathJax_Preview MathJax MathJax_CHTML MathJax_SVG MJX_Assistive_MathML mjx-chtml katex-html "
     # Stack Exchange
-    "js-vote-count reputation votecell post-signature s-topbar post-taglist s-user-card comments-link".split()
+    "js-vote-count vote-count-post reputation votecell post-signature s-topbar post-taglist s-user-card user-info "
+    "user-details user-action-time comments-link js-add-link js-show-link post-menu js-post-menu js-share-link "
+    "js-follow-post js-suggest-edit-post comment-user comment-date comment-score comment-actions comment-copyright "
+    "js-license".split()
 )
 _REFERENCE_LISTS = frozenset(["reflist", "references", "mw-references-wrap", "references-column-count", "refsection"])
 _HATNOTES = frozenset({"hatnote", "dablink", "rellink"})
@@ -42,7 +45,7 @@ _INFOBOXES = ("infobox", "sinottico", "taxobox", "infotaula")
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|%|\s*;|\s*$)"
     r"|(?<![\w-])opacity\s*:\s*0(?:\.0+)?\s*(?:;|$)|text-indent\s*:\s*-\d{3,}|(?:left|top)\s*:\s*-\d{4,}px"
-    r"|clip\s*:\s*rect\(\s*[01]px",
+    r"|(?<![\w-])color\s*:\s*transparent|clip\s*:\s*rect\(\s*[01]px",
     re.IGNORECASE,
 )
 
@@ -70,7 +73,7 @@ def element_roles(classes: str) -> int:
     """Return the roles of a class attribute; cached, as pages repeat the same few strings."""
     names = frozenset(classes.split())
     roles = 0
-    if names & _SKIPPED_CLASSES:
+    if names & _SKIPPED_CLASSES and "rt-commentedText" not in names:
         roles |= ElementRole.SKIPPED
     if "mwe-math" in classes or "katex" in names:
         roles |= ElementRole.FORMULA

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.worker.document import Block, Section
+from openzim_mcp.worker.readers.html.headings import is_reference_heading
+
+if TYPE_CHECKING:
+    from openzim_mcp.worker.document import SectionKind
+
+
+_MAX_REFERENCE_PROSE_CHARS = 1500
 
 
 @dataclass
@@ -15,6 +22,7 @@ class _Draft:
     level: int
     parent: int | None
     start: int
+    kind: SectionKind = "text"
     is_pruned: bool = False
 
 
@@ -40,12 +48,15 @@ class Outline:
         """The number of the section that blocks now belong to."""
         return len(self._drafts) - 1
 
-    def open_section(self, title: str, level: int, anchor: str, start: int) -> None:
-        """Start a section at a block."""
+    def open_section(self, title: str, level: int, anchor: str, start: int, kind: SectionKind = "text") -> None:
+        """Start a section at a block; it is of the same kind as the section around it."""
         parent: int | None = self.current
         while parent is not None and self._drafts[parent].level >= level:
             parent = self._drafts[parent].parent
-        self._drafts.append(_Draft(self._unique_id(anchor or title.replace(" ", "_")), title, level, parent, start))
+        if kind == "text" and parent is not None:
+            kind = "references" if is_reference_heading(title) else self._drafts[parent].kind
+        name = self._unique_id(anchor or title.replace(" ", "_"))
+        self._drafts.append(_Draft(name, title, level, parent, start, kind))
 
     def _unique_id(self, name: str) -> str:
         """Return the name, or the first of name_2, name_3, … that is free."""
@@ -63,6 +74,11 @@ class Outline:
         """Return whether a section has that id."""
         return name in self._ids
 
+    def shift_sections(self, count: int) -> None:
+        """Make the lead longer by that many blocks."""
+        for draft in self._drafts[1:]:
+            draft.start += count
+
     def mark_pruned(self) -> None:
         """Mark the current section as one that lost content: it is removed if nothing else is in it."""
         self._drafts[-1].is_pruned = True
@@ -79,13 +95,14 @@ class Outline:
                 open_sections.append(number)
         stops = [*(draft.start for draft in self._drafts[1:]), block_count]
         return tuple(
-            Section(draft.id, draft.title, draft.level, draft.parent, draft.start, stop, end)
+            Section(draft.id, draft.title, draft.level, draft.parent, draft.start, stop, end, draft.kind)
             for draft, stop, end in zip(self._drafts, stops, ends, strict=True)
         )
 
     def finish(self, blocks: list[Block]) -> OutlinedBlocks:
         """Return blocks and sections without the sections that pruning emptied."""
         starts = [draft.start for draft in self._drafts] + [len(blocks)]
+        self._check_references(blocks, starts)
         empty = self._empty_sections(starts)
         if not empty:
             return OutlinedBlocks(tuple(blocks), self.build_sections(len(blocks)), list(range(len(self._drafts))))
@@ -95,6 +112,15 @@ class Outline:
         ]
         self._remove_drafts(empty, starts, new_numbers)
         return OutlinedBlocks(tuple(remaining), self.build_sections(len(remaining)), new_numbers)
+
+    def _check_references(self, blocks: list[Block], starts: list[int]) -> None:
+        """Take sections for text whose headings only sound like references: the notes of a manual have code."""
+        for number, draft in enumerate(self._drafts):
+            if draft.kind == "references":
+                own = blocks[draft.start : starts[number + 1]]
+                prose = sum(len(block.text) for block in own if block.kind == "paragraph")
+                if prose > _MAX_REFERENCE_PROSE_CHARS or any(block.kind in {"code", "definition"} for block in own):
+                    draft.kind = "text"
 
     def _empty_sections(self, starts: list[int]) -> set[int]:
         parents = {draft.parent for draft in self._drafts}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from openzim_mcp.text import escape_markdown, strip_invisible
+from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
 from openzim_mcp.worker.document import Block, Document
-from openzim_mcp.worker.readers.html import blocks, inline, tables
+from openzim_mcp.worker.readers.html import blocks, disambiguation, inline, notices, tables
 from openzim_mcp.worker.readers.html.links import LinkResolver
 from openzim_mcp.worker.readers.html.walker import Handlers, Walker
 from openzim_mcp.worker.readers.text import to_utf8
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 _CONTROL_BYTES = bytes(code for code in range(32) if code not in {9, 10, 12, 13}) + b"\x7f"
-_LANDMARKS = "#mw-content-text, #bodyContent, main, [role=main], article, #pcs"
+_LANDMARKS = "#bodyContent, main, [role=main], article, #pcs"
 _FORMATTING = re.compile(rb"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s>]", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
 _MAX_UNCLOSED_TAGS = 3000
@@ -38,13 +38,18 @@ _HANDLERS = Handlers(
 def read_html(raw: bytes, path: str) -> Document:
     """Return the document of a page; relative links start at `path`."""
     raw = to_utf8(raw).translate(None, _CONTROL_BYTES)
-    if _has_endless_formatting(raw) or _estimate_depth(raw) > _MAX_PARSED_DEPTH:
+    tags = raw.count(b"<")
+    if tags > _MAX_UNCLOSED_TAGS and (_has_endless_formatting(raw, tags) or _estimate_depth(raw) > _MAX_PARSED_DEPTH):
         return _read_without_tree(raw)
     tree = LexborHTMLParser(raw)
-    base = tree.css_first("base[href]")
+    # A query of the tree visits every element: it is made only if the bytes can have a match.
+    base = tree.css_first("base[href]") if b"<base" in raw or b"<BASE" in raw else None
     links = LinkResolver(path, (base.attributes.get("href") if base is not None else None) or "")
-    walker = Walker(links, _HANDLERS)
-    root = _find_article(tree)
+    title = tree.head.css_first("title") if tree.head is not None else None
+    walker = Walker(links, _HANDLERS, visible_line(title.text()) if title is not None else "")
+    root = tree.css_first("#mw-content-text") if b"mw-content-text" in raw else None
+    if root is None:
+        root = _find_article(tree)
     if root is not None:
         walker.walk(root)
         walker.flush()
@@ -52,12 +57,15 @@ def read_html(raw: bytes, path: str) -> Document:
             for fallback in root.css("noscript"):
                 walker.walk(fallback)
                 walker.flush()
-    return walker.build_document(tree)
+    if notices.EBOOK_MARK in raw:
+        walker.add_lead_facts(notices.mark_ebook_frame(walker.blocks))
+    is_disambiguation = disambiguation.MARK in raw and tree.css_first(disambiguation.SELECTOR) is not None
+    return walker.build_document(tree, is_disambiguation=is_disambiguation)
 
 
-def _has_endless_formatting(raw: bytes) -> bool:
+def _has_endless_formatting(raw: bytes, tags: int) -> bool:
     """Return whether a page leaves so much formatting open that the parser would rebuild it endlessly."""
-    if raw.count(b"<") - 2 * raw.count(b"</") <= _MAX_UNCLOSED_TAGS:
+    if tags - 2 * raw.count(b"</") <= _MAX_UNCLOSED_TAGS:
         return False
     slashes = _FORMATTING.findall(raw)
     return len(slashes) - 2 * slashes.count(b"/") > _MAX_UNCLOSED_TAGS // 3
@@ -67,8 +75,8 @@ def _estimate_depth(raw: bytes) -> int:
     """Return how deep a page nests at least: the tags that are open somewhere and closed at its end."""
     open_tags = max_open_tags = 0
     for start in range(0, len(raw), _DEPTH_SAMPLE_BYTES):
-        sample = raw[start : start + _DEPTH_SAMPLE_BYTES]
-        open_tags += sample.count(b"<") - 2 * sample.count(b"</")
+        stop = start + _DEPTH_SAMPLE_BYTES
+        open_tags += raw.count(b"<", start, stop) - 2 * raw.count(b"</", start, stop)
         max_open_tags = max(max_open_tags, open_tags)
     return max_open_tags - open_tags
 
@@ -88,11 +96,11 @@ def _find_article(tree: LexborHTMLParser) -> LexborNode | None:
     by_id = {node.id: node for node in landmarks}
     articles = [node for node in landmarks if node.tag == "article"]
     mains = [node for node in landmarks if node.tag != "article"]
-    best = by_id.get("mw-content-text") or by_id.get("bodyContent") or next(iter(mains or articles), None)
+    best = by_id.get("bodyContent") or next(iter(mains or articles), None)
     if best is None or (not mains and len(articles) > 1):
         return body
     size = len(best.text())
-    if best.id == "mw-content-text" or size >= _MIN_LANDMARK_CHARS:
+    if size >= _MIN_LANDMARK_CHARS:
         return best
     code = sum(len(node.text()) for node in body.css("script, style"))
     return best if size >= _MIN_LANDMARK_SHARE * (len(body.text()) - code) else body

@@ -1,17 +1,18 @@
-"""Tables: data as Markdown, layout as text, and infoboxes as key facts."""
+"""Tables: data as Markdown, layout as text; infoboxes are handed on."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from openzim_mcp.worker.readers.html.boilerplate import ElementRole, element_roles
+from openzim_mcp.worker.readers.html.infobox import add_infobox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.worker.readers.html.walker import Attributes, Walker
+    from openzim_mcp.worker.readers.html.walker import Attributes, BoxRows, Walker
 
     Cells = list[list[LexborNode]]
 
@@ -22,11 +23,15 @@ _MAX_ROWSPAN = 500
 def add_table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Add a table as what it is: key facts, text or data."""
     walker.flush()
+    if walker.read_box_rows is not None:
+        walker.read_box_rows(_box_rows(walker, node))
+        return
+    if element_roles(attributes.get("class") or "") & ElementRole.INFOBOX and not walker.is_nested:
+        add_infobox(walker, node, _box_rows(walker, node))
+        return
     rows = [row for row in _table_rows(node) if not walker.is_skipped(row, row.attributes)]
     cells = [[cell for cell in row.iter() if cell.tag in {"td", "th"}] for row in rows]
-    if element_roles(attributes.get("class") or "") & ElementRole.INFOBOX and not walker.is_nested:
-        _add_infobox(walker, cells)
-    elif walker.is_in_table:
+    if walker.is_in_table:
         _add_nested_table(walker, cells)
     elif _is_layout(node, attributes, cells):
         for cell in (cell for row in cells for cell in row):
@@ -45,6 +50,15 @@ def _table_rows(node: LexborNode) -> Iterator[LexborNode]:
             yield child
         elif child.tag in {"tbody", "thead", "tfoot"}:
             yield from (row for row in child.iter() if row.tag == "tr")
+
+
+def _box_rows(walker: Walker, node: LexborNode) -> BoxRows:
+    rows = ((row, row.attributes) for row in _table_rows(node))
+    return [
+        (attributes.get("class") or "", [(cell, cell.attributes) for cell in row.iter() if cell.tag in {"td", "th"}])
+        for row, attributes in rows
+        if not walker.is_skipped(row, attributes)
+    ]
 
 
 def _is_layout(node: LexborNode, attributes: Attributes, cells: Cells) -> bool:
@@ -119,42 +133,3 @@ def _table_markdown(caption: str, rows: list[list[str]]) -> str:
     lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join([f"**{caption}**", "", *lines] if caption else lines)
-
-
-def _add_infobox(walker: Walker, cells: Cells) -> None:
-    """Add key facts: pairs of name and value, where a heading names the value or the group below it."""
-    heading = group = ""
-    facts: list[tuple[str, str]] = []
-    for row in cells:
-        visible = [cell for cell in row if not walker.is_skipped(cell, cell.attributes)]
-        texts = [walker.walk_into_line(cell) for cell in visible]
-        if len(visible) > 1:
-            facts += _fact_of_row(texts, group)
-            heading = ""
-        elif visible:
-            name, colon, value = texts[0].partition(":** ")
-            if _is_heading_cell(visible[0], texts[0]):
-                heading = group = texts[0].replace("**", "")
-            elif colon and name.startswith("**"):
-                facts.append((name.strip("*"), value))
-            elif heading and texts[0]:
-                facts.append((heading, texts[0]))
-                heading = ""
-    walker.facts += facts
-    walker.add_block("facts", "\n".join(f"- {name}: {value}" for name, value in facts))
-
-
-def _is_heading_cell(cell: LexborNode, text: str) -> bool:
-    classes = cell.attributes.get("class") or ""
-    is_bold = text.startswith("**") and text.endswith("**")
-    return cell.tag == "th" or "header" in classes or "above" in classes or is_bold
-
-
-def _fact_of_row(texts: list[str], group: str) -> list[tuple[str, str]]:
-    """Return the fact of a row, if there is one; a name that starts with a dash belongs to the heading above it."""
-    name = texts[0].replace("**", "").rstrip(" :")
-    value = "; ".join(filter(None, texts[1:]))
-    without_dash = name.lstrip("-–•· ")  # noqa: RUF001
-    if group and without_dash != name:
-        without_dash = f"{group.rstrip(' :')}, {without_dash.lower()}"
-    return [(without_dash, value)] if without_dash and value else []

@@ -17,23 +17,26 @@ from openzim_mcp.worker.readers.html.boilerplate import (
     is_generated_id,
     is_hiding_style,
 )
+from openzim_mcp.worker.readers.html.disambiguation import has_disambiguation_title, lists_meanings
+from openzim_mcp.worker.readers.html.notices import mark_notices
 from openzim_mcp.worker.readers.html.outline import Outline
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-    from openzim_mcp.worker.document import BlockKind, LinkKind
+    from openzim_mcp.worker.document import BlockKind, LinkKind, SectionKind
     from openzim_mcp.worker.readers.html.links import LinkResolver
 
 Attributes: TypeAlias = dict[str, str | None]
 Handler = Callable[["Walker", "LexborNode", Attributes], None]
+BoxRows: TypeAlias = "list[tuple[str, list[tuple[LexborNode, Attributes]]]]"
+"""The rows of an infobox: the class of each, and its cells with their attributes."""
 
 LINE_BREAK = "\x04"
 """A line break inside the block being made; the bytes of a page never hold this character."""
 _MAX_DEPTH = 180
 _MIN_CONTENTS_CHARS = 20
 _CONTENTS_SHARE = 0.6
-_DISAMBIGUATION = "#disambigbox, .disambigbox, .dmbox-disambig, .disambig"
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,9 @@ class Handlers:
 class Walker:
     """Walks a tree. `blocks` takes finished blocks, `buffer` the inline text of the block being made."""
 
-    def __init__(self, links: LinkResolver, handlers: Handlers) -> None:
+    def __init__(self, links: LinkResolver, handlers: Handlers, page_title: str = "") -> None:
         self.resolve_link = links.resolve
+        self.page_title = page_title
         self.blocks: list[Block] = []
         self.buffer: list[str] = []
         self.outline = Outline()
@@ -63,6 +67,9 @@ class Walker:
         self.is_in_link = False
         self.is_in_table = False
         self.is_nested = False
+        self.min_heading_level = 1
+        self.read_box_rows: Callable[[BoxRows], None] | None = None
+        """Takes the rows of a table inside a wide cell of an infobox."""
         self.same_page_link_chars = 0
         self._handlers = handlers
         self._depth = 0
@@ -188,10 +195,17 @@ class Walker:
                 return
         self.blocks.append(Block(kind, text, self.outline.current, anchor))
 
-    def open_section(self, title: str, level: int, anchor: str) -> None:
+    def open_section(self, title: str, level: int, anchor: str, kind: SectionKind = "text") -> None:
         """Start a section with its heading."""
-        self.outline.open_section(title, level, anchor, len(self.blocks))
+        self.outline.open_section(title, level, anchor, len(self.blocks), kind)
         self.add_block("heading", f"{'#' * level} {title}")
+
+    def add_lead_facts(self, facts: list[tuple[str, str]]) -> None:
+        """Add facts before everything else."""
+        if facts:
+            self.facts += facts
+            self.blocks.insert(0, Block("facts", "\n".join(f"- {name}: {value}" for name, value in facts), 0))
+            self.outline.shift_sections(1)
 
     def walk_into_blocks(self, node: LexborNode) -> list[Block]:
         """Walk a node and return its blocks instead of adding them."""
@@ -213,19 +227,20 @@ class Walker:
         """Add a link of the current section."""
         self.links.append(Link(kind, target, fragment, text, self.outline.current))
 
-    def build_document(self, tree: LexborHTMLParser) -> Document:
-        """Return what was collected."""
+    def build_document(self, tree: LexborHTMLParser, *, is_disambiguation: bool) -> Document:
+        """Return what was collected; a disambiguation page may also be known by its title and its first line."""
         attributes = tree.root.attributes if tree.root is not None else {}
-        title = tree.css_first("title")
+        mark_notices(self.blocks)
         blocks, sections, new_numbers = self.outline.finish(self.blocks)
+        title = self.outline.title or self.page_title
         return Document(
-            title=self.outline.title or (visible_line(title.text()) if title is not None else ""),
+            title=title,
             description=self.description,
             language=attributes.get("lang") or "",
             blocks=blocks,
             sections=sections,
             links=tuple(link._replace(section=new_numbers[link.section]) for link in self.links),
             facts=tuple(self.facts),
-            is_disambiguation=tree.css_first(_DISAMBIGUATION) is not None,
+            is_disambiguation=is_disambiguation or has_disambiguation_title(title) or lists_meanings(blocks),
             dropped=dict(self.dropped),
         )
