@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import Stemmer
 
 from openzim_mcp.languages import two_letter_code
-from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize
-from openzim_mcp.worker.search.spelling import correct_word
+from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize, word_spans
+from openzim_mcp.worker.search.spelling import correct_word, is_other_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -226,7 +226,8 @@ def parse_query(archive: Archive, text: str, known_words: Collection[str] | None
         is_known = known_words is None or word.text in known_words or archive.frequency(word.text)
         if not is_known and len(corrected) < _MAX_CORRECTIONS:
             correction = correct_word(archive, word.text)
-        if correction:
+        # Where the index does not stem, another form of the word is searched for; that is not a correction.
+        if correction and not is_other_form(word.text, correction, language.stem):
             corrected[word.text] = correction
         for part in correction.split() if correction else [word.text]:
             by_stem.setdefault(language.stem(part), Word(part, language.stem(part)))
@@ -235,10 +236,8 @@ def parse_query(archive: Archive, text: str, known_words: Collection[str] | None
 
 
 def _apply_corrections(text: str, corrected: dict[str, str]) -> str:
-    """Return a text with its corrections; it is lower-cased if there are any."""
-    if not corrected:
-        return text
-    lower = text.lower()
-    for wrong, right in corrected.items():
-        lower = lower.replace(wrong, right)
-    return lower
+    """Return a text with its whole words corrected."""
+    for start, end in reversed(word_spans(text) if corrected else []):
+        right = corrected.get(normalize(text[start:end]))
+        text = text[:start] + right + text[end:] if right else text
+    return text
