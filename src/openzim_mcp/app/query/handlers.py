@@ -61,6 +61,7 @@ async def _find_passages(context: QueryContext, query: str) -> tuple[list[Passag
     archives, known_words = await _select_archives(context, query)
     call = FindPassages(query, scan_seconds=context.app.scan_seconds, known_words=known_words)
     outcomes = await replace(context, archives=archives).call_each(call)
+    context.app.importance.request(archives)
     return list(outcomes.results.values()), [f"{name}.zim" for name in outcomes.errors]
 
 
