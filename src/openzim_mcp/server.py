@@ -94,6 +94,7 @@ async def _running_app(
         subscriptions = Subscriptions(is_watching=is_watching if settings.subscriptions_enabled else None)
         if settings.subscriptions_enabled:
             tasks.start_soon(watch, app, subscriptions.publish, is_watching)
+        tasks.start_soon(app.importance.run)
         yield app, subscriptions
         tasks.cancel_scope.cancel()
 

@@ -91,3 +91,42 @@ def test_metadata_keeps_the_archive_keys(tmp_path: Path) -> None:
     assert metadata["Title"] == b"Test"
     assert metadata["X-Odd"] == b"\xff\x00"
     assert metadata["Empty"] == b""
+
+
+@pytest.mark.parametrize(
+    ("prefix", "paths"),
+    [
+        ("Mercury", ["Mercury_(element)", "Mercury_(god)", "Mercury_(planet)"]),
+        ("Mercury_(", ["Mercury_(element)", "Mercury_(god)", "Mercury_(planet)"]),
+        ("Zürich", ["Zürich"]),
+        ("C", ["C", "C++"]),
+        ("Mercury_(x", []),
+        ("\U0010ffff", []),
+    ],
+)
+def test_entries_are_found_by_the_start_of_their_path(isles: Archive, prefix: str, paths: list[str]) -> None:
+    assert [isles.path_by_id(number) for number in isles.entries_by_prefix(prefix)] == paths
+
+
+def test_entries_by_prefix_are_those_of_a_scan(zims: Path) -> None:
+    archive = Archive("mini", [str(zims / "real/wikipedia_en_100_mini_2022-10.zim")])
+    all_paths = [archive.path_by_id(number) for number in archive.content]
+
+    for prefix in ("", "U", "United", "United_S", "The_", "É", "zz", "A"):
+        expected = [path for path in all_paths if path.startswith(f"A/{prefix}")]
+        assert [archive.path_by_id(number) for number in archive.entries_by_prefix(prefix)] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("real/wikipedia_en_100_mini_2022-10", True), ("built/dictionary_pub", True), ("built/se_coffee", False)],
+)
+def test_paths_of_a_wiki_are_titles(zims: Path, name: str, expected: bool) -> None:  # noqa: FBT001
+    assert Archive("x", [str(zims / f"{name}.zim")]).paths_are_titles == expected
+
+
+def test_target_of_many_redirects_is_important(zims: Path) -> None:
+    archive = Archive("mini", [str(zims / "real/wikipedia_en_100_mini_2022-10.zim")])
+
+    assert archive.importance("A/United_States") > archive.importance("A/Hoover_Dam") > 0
+    assert archive.importance("A/No_such_article") == 0

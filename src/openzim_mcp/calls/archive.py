@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from openzim_mcp.calls import Call, Job, Struct
 
@@ -157,3 +157,27 @@ class Verify(Job[ChecksumResult], frozen=True):
     def is_final(self, result: object) -> bool:
         """Return whether there was a checksum to compare with, and all of the file could be read."""
         return isinstance(result, ChecksumResult) and result.valid is not None
+
+
+class ImportanceResult(Struct, frozen=True):
+    """How many entries and redirects were counted; `problem` says why the result could not be kept."""
+
+    entries: int
+    redirects: int
+    problem: str | None = None
+
+
+class MeasureImportance(Job[ImportanceResult], frozen=True):
+    """Count the redirects that lead to each entry of a large archive, and keep a byte for each in the cache.
+
+    For an archive with fewer than `min_entries` a worker computes them when they are needed, in up to 0.15 seconds.
+    """
+
+    function = "jobs.importance:measure_importance"
+    fact = "importance"
+    is_background = True
+    min_entries: ClassVar[int] = 100_000
+
+    def is_final(self, result: object) -> bool:
+        """Return whether the bytes could be kept."""
+        return isinstance(result, ImportanceResult) and result.problem is None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import itertools
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,17 +16,25 @@ from libzim.search import Query, Searcher
 from libzim.suggestion import SuggestionSearcher
 
 from openzim_mcp import errors
-from openzim_mcp.calls.archive import EntryRow
+from openzim_mcp.calls.archive import EntryRow, MeasureImportance
 from openzim_mcp.text import safe_line
-from openzim_mcp.zimfile import ZimFile
+from openzim_mcp.worker import importance
+from openzim_mcp.zimfile import ZimFile, stat_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from mmap import mmap
 
     from libzim.reader import Entry as ZimEntry
 
 MAX_REDIRECTS = 10
 _CACHED_FREQUENCIES = 20_000
+_CACHED_LETTERS = 1000
+_MAX_PROBED_PATHS = 10_000
+_IMPORTANCE_RETRY_SECONDS = 5
+_SAMPLED_PATHS = 16
+_AFTER_PREFIX = "\U0010ffff"
+"""Sorts after whatever may follow a prefix."""
 _serial_numbers = itertools.count()
 
 
@@ -56,7 +66,12 @@ class Archive:
         self.serial = next(_serial_numbers)
         self._parts = parts
         self._frequencies: LRUCache[str, int] = LRUCache(_CACHED_FREQUENCIES)
+        self._entries_by_letter: LRUCache[str, range] = LRUCache(_CACHED_LETTERS)
+        self._probed_paths: dict[int, str] = {}
+        self._importance: bytes | mmap = b""
+        self._importance_due = 0.0
         with self._translated_errors():
+            self.identity = stat_parts(parts).identity
             self._zim = ZimArchive(parts[0])
 
     @contextlib.contextmanager
@@ -206,6 +221,53 @@ class Archive:
         """The numbers of the entries in the namespace of the articles."""
         return self.namespaces.get(self.content_namespace, range(0))
 
+    @cached_property
+    def content_prefix(self) -> str:
+        """What the paths of the articles start with: nothing, or their namespace in archives made before 2021."""
+        return "" if self.has_new_scheme else f"{self.content_namespace}/"
+
+    @cached_property
+    def paths_are_titles(self) -> bool:
+        """Whether most paths are titles with underscores, as in a wiki; tells by a few entries."""
+        numbers = self.content[:: max(1, len(self.content) // _SAMPLED_PATHS)]
+        sample = [(self.path_by_id(number), self.title_by_id(number)) for number in numbers]
+        alike = [path.removeprefix(self.content_prefix).replace("_", " ") == title for path, title in sample]
+        return sum(alike) * 2 > len(alike)
+
+    def entries_by_prefix(self, prefix: str, within: range | None = None) -> range:
+        """Return the numbers of the entries of the content whose paths start with a prefix. Paths are sorted."""
+        if within is None:
+            letter = prefix[:1]
+            if letter not in self._entries_by_letter:
+                self._entries_by_letter[letter] = self._bisect_paths(letter, self.content)
+            within = self._entries_by_letter[letter]
+        return self._bisect_paths(prefix, within) if within else within
+
+    def _bisect_paths(self, prefix: str, entries: range) -> range:
+        prefix = self.content_prefix + prefix
+        with self._translated_errors():
+            start = bisect.bisect_left(entries, prefix, key=self._probed_path)
+            # Few paths start with the words of a title, so the end is looked for nearby, in growing steps.
+            stop, step = start, 1
+            while stop < len(entries) and self._probed_path(entries[stop]).startswith(prefix):
+                stop, step = stop + step, step * 2
+            if stop == start:
+                return range(0)
+            low = max(start, stop - step // 2)
+            stop = bisect.bisect_left(
+                entries, prefix + _AFTER_PREFIX, low, min(stop, len(entries)), key=self._probed_path
+            )
+        return entries[start:stop]
+
+    def _probed_path(self, number: int) -> str:
+        """Return a path that a bisection asks for; the same ones are asked for again and again."""
+        path = self._probed_paths.get(number)
+        if path is None:
+            if len(self._probed_paths) >= _MAX_PROBED_PATHS:
+                self._probed_paths.clear()
+            path = self._probed_paths[number] = str(self._zim._get_entry_by_id(number).path)  # noqa: SLF001
+        return path
+
     def path_by_id(self, number: int) -> str:
         """Return the path of the entry with that number."""
         with self._translated_errors():
@@ -272,6 +334,36 @@ class Archive:
                     safe_line(entry.title, 500), target.path, safe_line(target.title, 500), bool(entry.is_redirect)
                 )
         return None
+
+    def importance(self, path: str) -> float:
+        """Return how important an article is, 0 to 1: by the redirects that lead to it; 0 if that is not known."""
+        levels = self._load_importance()
+        if not levels:
+            return 0.0
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            number = int(self._zim.get_entry_by_path(path)._index)  # noqa: SLF001
+            return levels[number] / importance.MAX_LEVEL
+        return 0.0
+
+    def _load_importance(self) -> bytes | mmap:
+        """Return the levels of all entries, or nothing as long as the job of a large archive has not kept them."""
+        if not self._importance and time.monotonic() >= self._importance_due:
+            entries = self.counts["all_entries"]
+            if entries < MeasureImportance.min_entries:
+                self._importance = importance.compute_levels((target for _, target in self.redirects()), entries)
+            else:
+                self._importance = importance.load_levels(self.identity, entries) or b""
+            self._importance_due = time.monotonic() + _IMPORTANCE_RETRY_SECONDS
+        return self._importance
+
+    def redirects(self) -> Iterator[tuple[int, int]]:
+        """Yield the numbers of all redirects and of the entries that they lead to; damaged ones are left out."""
+        get_entry = self._zim._get_entry_by_id  # noqa: SLF001
+        for number in range(self._zim.all_entry_count):
+            with contextlib.suppress(RuntimeError, ValueError, LookupError):
+                entry = get_entry(number)
+                if entry.is_redirect:
+                    yield number, entry.get_redirect_entry()._index  # noqa: SLF001
 
     def title_of(self, path: str) -> str:
         """Return the title of the entry at a path."""

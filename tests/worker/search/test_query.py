@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,13 @@ def test_rare_words_weigh_more(isles: Archive) -> None:
     assert [term.word for term in parsed.indexed_terms] == ["founded", "ravenport", "harbour"]
     assert parsed.terms[0].weight > parsed.terms[1].weight > 0
     assert (parsed.corrected, parsed.unknown_words) == ({}, [])
+
+
+def test_only_whole_words_of_the_query_are_corrected(isles: Archive) -> None:
+    parsed = parse_query(isles, "Harbour of Alderwik, Alderwiker")
+
+    assert parsed.text.startswith("Harbour of alderwick, ")
+    assert "alderwicker" not in parsed.text
 
 
 def test_misspelled_words_are_corrected(isles: Archive) -> None:
@@ -98,3 +106,12 @@ def test_every_stop_word_list_belongs_to_a_known_language() -> None:
 
     assert {two_letter_code(three_letter_code(code)) for code in codes} == codes
     assert all(len(three_letter_code(code)) == 3 for code in codes | set(queries._STEMMER_NAMES))
+
+
+def test_other_form_is_searched_for_without_a_correction(zims: Path) -> None:
+    archive = Archive("nonlatin", [str(zims / "built/nonlatin_pub.zim")])
+
+    parsed = parse_query(archive, "принтер")
+
+    assert (parsed.text, parsed.corrected) == ("принтер", {})
+    assert [term.word for term in parsed.terms] == ["принтера"]

@@ -110,12 +110,6 @@ def test_qualifier_is_removed_from_the_title(title: str, expected: str) -> None:
     assert titles.without_qualifier(title) == expected
 
 
-def test_longest_titles_in_a_question_are_found(isles: Archive) -> None:
-    runs = titles.titles_in_text(isles, "when did ada quill leave Alderwick?", frozenset({"when", "did"}))
-
-    assert runs == {"Ada_Quill": ["ada", "quill"], "Alderwick": ["Alderwick"]}
-
-
 def test_most_mentioned_title_is_suggested_first(zims: Path) -> None:
     archive = Archive("words", [str(zims / "built/dictionary_pub.zim")])
 

@@ -67,6 +67,7 @@ async def _find_passages(context: QueryContext, question: Question) -> tuple[lis
         archives = [row for row in archives if row.name in selected or row.name not in estimates]
     call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
     outcomes = await replace(context, archives=archives).call_each(call)
+    context.app.importance.request(archives)
     answers = [
         _add_fit(passages, kind_fit(question, estimates[name].kind)) if name in estimates else passages
         for name, passages in outcomes.results.items()

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp.text import normalize
-from openzim_mcp.worker.search.titles import titles_in_text, without_qualifier
+from openzim_mcp.worker.search.mentions import titles_in_text
+from openzim_mcp.worker.search.titles import without_qualifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from openzim_mcp.worker.search.mentions import Mention
     from openzim_mcp.worker.search.query import ParsedQuery, Term
     from openzim_mcp.worker.zim import Archive
 
@@ -28,6 +30,8 @@ _MAX_COUNTED_MATCHES = 10_000
 _MAX_SCORED_TITLES = 120
 
 _TITLE_SHARE_WEIGHT, _TITLE_WORD_WEIGHT = 2.0, 4.0
+_MENTION_WEIGHTS = {"exact": 1.0, "redirect": 1.0, "inflected": 1.0, "qualified": 0.5, "meaning": 0.5}
+"""How much a title counts, by how the query mentions it."""
 FULL_MATCH_SCORE = 3.0
 """The score of an article that a search for all words ranks first, per weight of the query."""
 
@@ -84,8 +88,8 @@ def find_candidates(archive: Archive, query: ParsedQuery) -> Candidates:
     searches.add_results(terms, full_matches, _SINGLE_TERM_RESULTS if len(terms) == 1 else _COMBINED_RESULTS)
     _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
     scores = _score_by_rank(searches.rank_scores, query)
-    for path, words in titles_in_text(archive, query.text, query.language.stop_words).items():
-        scores[path] = scores.get(path, 0.0) + _TITLE_WORD_WEIGHT * len(words) + _weight_of_words(words, query)
+    for path, mention in titles_in_text(archive, query.text).items():
+        scores[path] = scores.get(path, 0.0) + _mention_score(mention, query)
     best = sorted(scores, key=lambda path: (-scores[path], path))
     for path in best[:_MAX_SCORED_TITLES]:
         scores[path] += _title_score(archive, path, query)
@@ -110,6 +114,12 @@ def _score_by_rank(rank_scores: dict[str, dict[str, float]], query: ParsedQuery)
         path: sum(weights[word] * (0.5 + 1.5 * rank_score) for word, rank_score in scores.items())
         for path, scores in rank_scores.items()
     }
+
+
+def _mention_score(mention: Mention, query: ParsedQuery) -> float:
+    """Return the score for a title that the query mentions, and for the other words of the query that point to it."""
+    by_words = _TITLE_WORD_WEIGHT * len(mention.words) + _weight_of_words(mention.words, query)
+    return _MENTION_WEIGHTS[mention.kind] * by_words + _TITLE_WORD_WEIGHT * mention.pointers
 
 
 def _weight_of_words(words: Sequence[str], query: ParsedQuery) -> float:

@@ -17,6 +17,7 @@ from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
+from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.query import NO_COUNTS, ParsedQuery, Term, parse_query, query_language, weight_terms
 from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
 from openzim_mcp.worker.search.snippets import make_snippet
@@ -247,7 +248,7 @@ def search_without_index(
     title_matches = titles.exact_titles(archive, text, language.stop_words)
     scan = scan_articles(archive, language.content_words(text), scan_seconds)
     query = ParsedQuery(text, language, scan.terms, {}, question)
-    contained_titles = titles.titles_in_text(archive, text, language.stop_words)
+    contained_titles = titles_in_text(archive, text)
     scores = dict.fromkeys((*title_matches, *contained_titles), FULL_MATCH_SCORE * query.total_weight) | scan.scores
     if not archive.has_title_index:
         by_prefix = titles.titles_by_prefix(archive, text)

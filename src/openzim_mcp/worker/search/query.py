@@ -13,8 +13,8 @@ import Stemmer
 
 from openzim_mcp.calls.search import Question, WordCounts
 from openzim_mcp.languages import two_letter_code
-from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize
-from openzim_mcp.worker.search.spelling import correct_word
+from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize, word_spans
+from openzim_mcp.worker.search.spelling import correct_word, is_other_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -239,7 +239,8 @@ def parse_query(archive: Archive, query: str | Question, counts: WordCounts | No
         is_known = counts is None or counts.frequencies.get(word.text) or archive.frequency(word.text)
         if not is_known and len(corrected) < _MAX_CORRECTIONS:
             correction = correct_word(archive, word.text)
-        if correction:
+        # Where the index does not stem, another form of the word is searched for; that is not a correction.
+        if correction and not is_other_form(word.text, correction, language.stem):
             corrected[word.text] = correction
         for part in correction.split() if correction else [word.text]:
             by_stem.setdefault(language.stem(part), Word(part, language.stem(part)))
@@ -266,10 +267,8 @@ def inverse_frequency(frequency: int, articles: int) -> float:
 
 
 def _apply_corrections(text: str, corrected: dict[str, str]) -> str:
-    """Return a text with its corrections; it is lower-cased if there are any."""
-    if not corrected:
-        return text
-    lower = text.lower()
-    for wrong, right in corrected.items():
-        lower = lower.replace(wrong, right)
-    return lower
+    """Return a text with its whole words corrected."""
+    for start, end in reversed(word_spans(text) if corrected else []):
+        right = corrected.get(normalize(text[start:end]))
+        text = text[:start] + right + text[end:] if right else text
+    return text

@@ -1,22 +1,41 @@
-"""Spelling correction of words that an archive does not contain, by its index and its titles."""
+"""Spelling correction of words that an archive does not contain, by its index, its titles and its texts.
+
+The index matches stems, so that it "contains" strings that are no words (`handleds`): a correction is always a word
+that was seen in a title or in a text.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import html
+import itertools
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from cachetools import LRUCache
 
 from openzim_mcp.text import edit_distance, is_unspaced_script, normalize, tokenize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from openzim_mcp.worker.zim import Archive
 
 _MIN_WORD_CHARS = 4
 _MAX_WORD_CHARS = 24
 _MIN_PART_CHARS = 3
+_MIN_TITLE_WORD_CHARS = 6
+_SHORT_WORD_CHARS = 5
+_MIN_SHORT_WORD_ARTICLES = 2
 _TWO_EDITS_MIN_CHARS = 8
 """From this length on, a word of a title may be two edits away."""
 _MAX_TITLES_PER_PREFIX = 60
+_MAX_VERIFIED = 3
+"""How many spellings of one kind are looked for in texts, the most frequent first."""
+_MAX_READ_ARTICLES = 2
+_MAX_CACHED_CORRECTIONS = 2000
+_MAX_ENDINGS_CHARS = 4
+_CYRILLIC_ENDING_LETTERS = frozenset("аеиоуыэюяьмхвт")
 # Spellings of the same sound that removing accents does not make equal.
 _EQUIVALENT_SPELLINGS = (
     ("ue", "u"), ("oe", "o"), ("ae", "a"), ("ss", "ß"), ("ß", "ss"), ("ae", "æ"), ("oe", "œ"), ("o", "ø"), ("l", "ł"),
@@ -25,6 +44,36 @@ _EQUIVALENT_SPELLINGS = (
 )  # fmt: skip
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзиклмнопрстуфхцчшщъыьэюяіїєґӏ", "αβγδεζηθικλμνξοπρστυφχψω")
 _LETTER_RANGES = ((0x05D0, 0x05EA), (0x0621, 0x064A), (0x0904, 0x0939), (0x0985, 0x09B9))
+# Letters that are written for one another: vowels; consonants that sound alike; neighbours on a keyboard.
+_VOWELS = ("aeiouy", "аеиоуыэюяіїє", "αεηιουω")
+_SIMILAR_CONSONANTS = ("ckq", "szx", "dt", "bp", "fvw", "gj", "mn", "гк", "дт", "бп", "вф", "зс", "жш", "κχγ", "τδθ")
+_KEYBOARD_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", "йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю")
+
+_corrections: WeakKeyDictionary[Archive, LRUCache[str, str | None]] = WeakKeyDictionary()
+
+
+def _replacements() -> dict[str, str]:
+    """Return, for each letter, those that it may be written for by mistake."""
+    pairs = {(a, b) for group in (*_VOWELS, *_SIMILAR_CONSONANTS) for a in group for b in group if a != b}
+    pairs |= {("c", "s"), ("s", "c")}
+    pairs |= {pair for row in _KEYBOARD_ROWS for a, b in itertools.pairwise(row) for pair in ((a, b), (b, a))}
+    return {letter: "".join(sorted(b for a, b in pairs if a == letter)) for letter in {a for a, _ in pairs}}
+
+
+_REPLACEMENTS = _replacements()
+# Letters that are written for one another are one letter here.
+_FOLDED = {ord(letter): group[0] for group in (*_SIMILAR_CONSONANTS, *_VOWELS) for letter in group}
+
+
+class _Edits(NamedTuple):
+    """A kind of mistake: the spellings without it, and from which length to which a word may have it.
+
+    A short word has many neighbours that are other words (`lion`, `lin`), so only the usual mistakes are assumed there.
+    """
+
+    spellings: Callable[[str], Iterable[str]]
+    min_chars: int
+    max_chars: int = _MAX_WORD_CHARS
 
 
 def correct_word(archive: Archive, word: str) -> str | None:
@@ -32,11 +81,34 @@ def correct_word(archive: Archive, word: str) -> str | None:
     has_digit = any(character.isdigit() for character in word)
     if not _MIN_WORD_CHARS <= len(word) <= _MAX_WORD_CHARS or is_unspaced_script(word) or has_digit:
         return None
+    cache = _corrections.setdefault(archive, LRUCache(_MAX_CACHED_CORRECTIONS))
+    if word not in cache:
+        cache[word] = None if _is_title(archive, word) else _find_correction(archive, word)
+    return cache[word]
+
+
+def is_other_form(word: str, other: str, stem: Callable[[str], str]) -> bool:
+    """Return whether two words are forms of one word: they differ only by a suffix that stemming removes."""
+    shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(word, other, strict=False)))
+    endings = word[shared:] + other[shared:]
+    # Without accents й is и, which the stemmers do not know as an ending.
+    is_inflected = shared >= _MIN_WORD_CHARS and 0 < len(endings) <= _MAX_ENDINGS_CHARS
+    return stem(word) == stem(other) or (is_inflected and _CYRILLIC_ENDING_LETTERS.issuperset(endings))
+
+
+def _find_correction(archive: Archive, word: str) -> str | None:
     for spelling in _phonetic_variants(word):
         if archive.frequency(spelling):
             return spelling
-    corrected = _most_frequent(archive, _words_one_edit_away(word)) or _closest_title_word(archive, word)
-    return corrected or _split_word(archive, word)
+    for edits in _LIKELY_EDITS:
+        corrected = _most_frequent(archive, word, edits)
+        if corrected:
+            return corrected
+    return (
+        _closest_title_word(archive, word)
+        or _most_frequent(archive, word, _ADDED_LETTERS)
+        or _split_word(archive, word)
+    )
 
 
 def _split_word(archive: Archive, word: str) -> str | None:
@@ -55,10 +127,39 @@ def _phonetic_variants(word: str) -> Iterator[str]:
             at = word.find(spelling, at + 1)
 
 
-def _most_frequent(archive: Archive, spellings: Iterator[str]) -> str | None:
-    frequencies = {spelling: archive.frequency(spelling) for spelling in spellings}
-    best = max(frequencies, key=lambda spelling: (frequencies[spelling], len(spelling)), default=None)
-    return best if best is not None and frequencies[best] else None
+def _most_frequent(archive: Archive, word: str, edits: _Edits) -> str | None:
+    """Return the most frequent of the words that differ by one kind of mistake."""
+    if not edits.min_chars <= len(word) <= edits.max_chars:
+        return None
+    frequencies = {spelling: archive.frequency(spelling) for spelling in edits.spellings(word) if spelling != word}
+    known = sorted((s for s in frequencies if frequencies[s]), key=lambda s: (-frequencies[s], -len(s), s))
+    return next((spelling for spelling in known[:_MAX_VERIFIED] if _is_plausible(archive, word, spelling)), None)
+
+
+def _is_plausible(archive: Archive, word: str, spelling: str) -> bool:
+    """Return whether a spelling is a word; for a short word, it must be of several articles, or of a title."""
+    if len(word) <= _SHORT_WORD_CHARS and archive.frequency(spelling) < _MIN_SHORT_WORD_ARTICLES:
+        titles = map(archive.title_of, archive.search_paths(spelling, _MAX_READ_ARTICLES))
+        return any(spelling in tokenize(normalize(title)) for title in titles)
+    return _is_word(archive, spelling)
+
+
+def _is_word(archive: Archive, word: str) -> bool:
+    """Return whether a word itself, not only its stem, is a title or is in one of the first articles found by it."""
+    return _is_title(archive, word) or any(
+        _contains_word(archive.read_content(path), word) for path in archive.search_paths(word, _MAX_READ_ARTICLES)
+    )
+
+
+def _is_title(archive: Archive, word: str) -> bool:
+    names = dict.fromkeys((word.capitalize(), word))
+    return any(archive.look_up(path=name) or archive.look_up(title=name) for name in names)
+
+
+def _contains_word(content: bytes, word: str) -> bool:
+    whole_word = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    text = content.decode(errors="replace")
+    return bool(whole_word.search(text.lower()) or whole_word.search(normalize(html.unescape(text))))
 
 
 def _letters_of_script(word: str) -> str:
@@ -70,32 +171,76 @@ def _letters_of_script(word: str) -> str:
     return "".join(map(chr, range(letter_range[0], letter_range[1] + 1))) if letter_range else ""
 
 
-def _words_one_edit_away(word: str) -> Iterator[str]:
-    """Yield the strings that are one edit away; the first letter is assumed to be right, or swapped with the second."""
-    letters = _letters_of_script(word)
-    for at in range(1, len(word) + 1):
-        before, letter, after = word[:at], word[at : at + 1], word[at + 1 :]
-        if letter:
-            yield before + after
+def _vowels_of_script(word: str) -> str:
+    return next((vowels for vowels in _VOWELS if not set(vowels).isdisjoint(word)), "")
+
+
+def _swapped_or_doubled(word: str) -> Iterator[str]:
+    """Yield spellings with two letters swapped, a letter doubled, or a double letter single."""
+    for at in range(len(word)):
+        before, letter, after = word[:at], word[at], word[at + 1 :]
         if after:
             yield before + after[0] + letter + after[1:]
-        for replacement in letters:
-            yield before + replacement + letter + after
-            if letter:
-                yield before + replacement + after
-    yield word[1] + word[0] + word[2:]
+        yield before + letter + letter + after
+        if after.startswith(letter):
+            yield before + after
+
+
+def _with_letter_added(word: str, letters: str) -> Iterator[str]:
+    return (word[:at] + letter + word[at:] for at in range(1, len(word) + 1) for letter in letters)
+
+
+def _with_vowel_added(word: str) -> Iterator[str]:
+    return _with_letter_added(word, _vowels_of_script(word))
+
+
+def _with_any_letter_added(word: str) -> Iterator[str]:
+    letters = _letters_of_script(word)
+    yield from (letter + word for letter in letters)
+    yield from _with_letter_added(word, letters)
+
+
+def _with_letter_replaced(word: str) -> Iterator[str]:
+    for at, letter in enumerate(word):
+        yield from (word[:at] + replacement + word[at + 1 :] for replacement in _REPLACEMENTS.get(letter, ""))
+
+
+def _with_letter_removed(word: str) -> Iterator[str]:
+    return (word[:at] + word[at + 1 :] for at in range(len(word)))
+
+
+_LIKELY_EDITS = (
+    _Edits(_swapped_or_doubled, min_chars=4),
+    _Edits(_with_vowel_added, min_chars=5),
+    _Edits(_with_letter_replaced, min_chars=6),
+    _Edits(_with_letter_removed, min_chars=6),
+)
+"""The kinds of mistakes, the likeliest first."""
+_ADDED_LETTERS = _Edits(_with_any_letter_added, min_chars=6, max_chars=12)
 
 
 def _closest_title_word(archive: Archive, word: str) -> str | None:
     """Return the closest word among the titles that start with the same letters."""
+    if len(word) < _MIN_TITLE_WORD_CHARS:
+        return None
     max_edits = 2 if len(word) >= _TWO_EDITS_MIN_CHARS else 1
     edits: dict[str, int] = {}
     for prefix in (word[: len(word) // 2], word[:3]):
         for path in archive.suggest_paths(prefix, _MAX_TITLES_PER_PREFIX):
             for candidate in tokenize(normalize(archive.title_of(path))):
                 if abs(len(candidate) - len(word)) <= max_edits and candidate not in edits:
-                    edits[candidate] = edit_distance(word, candidate, max_edits)
+                    edits[candidate] = _likely_edits(word, candidate, max_edits)
         close = [candidate for candidate in edits if edits[candidate] <= max_edits and archive.frequency(candidate)]
         if close:
             return min(close, key=lambda candidate: (edits[candidate], -archive.frequency(candidate), candidate))
     return None
+
+
+def _likely_edits(word: str, candidate: str, limit: int) -> int:
+    """Return how many edits two words are apart, or more than the limit if a letter is replaced by any other."""
+    folded_word, folded_candidate = word.translate(_FOLDED), candidate.translate(_FOLDED)
+    added = abs(len(word) - len(candidate))
+    is_swapped = sorted(folded_word) == sorted(folded_candidate)
+    if not is_swapped and edit_distance(folded_word, folded_candidate, limit) > added:
+        return limit + 1
+    return edit_distance(word, candidate, limit)

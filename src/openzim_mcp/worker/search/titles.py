@@ -40,12 +40,11 @@ _MIN_SIMILARITY = 0.85
 """From this similarity on, an entry is taken for the one that was requested."""
 _MAX_CLOSEST_TITLES = 5
 _MAX_SIMILAR_CANDIDATES = 20
-_MAX_RUN_WORDS = 6
-_MAX_RUN_LOOKUPS = 60
-_SHORT_RUN_WORDS = 2
-_MIN_SHORT_RUN_CHARS = 3
-"""A run of one or two words must have so many characters, and not start with a stop word."""
-_PUNCTUATION = "?!.,;:\"'“”«»¿¡()"
+_CONTRACTION = re.compile(
+    r"\b((?:ai|are|ca|could|did|do|does|had|has|have|is|should|was|were|wo|would)n(?=t)|how|i|that|they|what|who|you)"
+    r"(t|d|ll|re|ve)\b",
+    re.IGNORECASE,
+)
 _LISTING_PATH = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
 
 
@@ -78,13 +77,20 @@ def _look_up_variants(archive: Archive, text: str, stop_words: frozenset[str]) -
             yield from filter(None, [archive.look_up(path=path)])
 
 
+def restore_apostrophes(text: str) -> str:
+    """Return a text with the apostrophes that its contractions lack: `whatd`, `dont`."""
+    return _CONTRACTION.sub(r"\1'\2", text)
+
+
 def same_title_key(archive: Archive, text: str) -> dict[str, TitleMatchKind]:
     """Return the articles whose titles differ from a text in case, accents and punctuation only. Asks an index."""
     key = title_key(text)
     kinds: dict[str, TitleMatchKind] = {}
-    for match in _suggest_matches(archive, text, _MAX_KEY_CANDIDATES):
-        if title_key(match.title) == key:
-            kinds.setdefault(match.target, _exact_kind(match))
+    # The index takes "whatd" and "what'd" for different words.
+    for spelling in dict.fromkeys((text, restore_apostrophes(text))):
+        for match in _suggest_matches(archive, spelling, _MAX_KEY_CANDIDATES):
+            if title_key(match.title) == key:
+                kinds.setdefault(match.target, _exact_kind(match))
     return kinds
 
 
@@ -100,35 +106,6 @@ def case_variants(words: list[str], stop_words: frozenset[str]) -> list[str]:
     mixed = [word if number and word.lower() in stop_words else capital[number] for number, word in enumerate(words)]
     first_capital = plain[:1].upper() + plain[1:]
     return list(dict.fromkeys((plain, first_capital, " ".join(mixed), " ".join(capital), plain.upper())))
-
-
-def titles_in_text(archive: Archive, text: str, stop_words: frozenset[str]) -> dict[str, list[str]]:
-    """Return the articles whose titles occur in a text, with the words of the text; the longest titles win."""
-    words = [word.strip(_PUNCTUATION) for word in text.split()]
-    runs: dict[str, list[str]] = {}
-    covered: set[int] = set()
-    for start, size in itertools.islice(_title_spans(words, stop_words), _MAX_RUN_LOOKUPS):
-        positions = range(start, start + size)
-        if covered.issuperset(positions):
-            continue
-        for variant in case_variants(words[start : start + size], stop_words):
-            match = archive.look_up(title=variant)
-            if match:
-                runs.setdefault(match.target, words[start : start + size])
-                covered.update(positions)
-                break
-    return runs
-
-
-def _title_spans(words: list[str], stop_words: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Yield start and size of the runs of words that may be titles, the longest first."""
-    for size in range(min(_MAX_RUN_WORDS, len(words)), 0, -1):
-        for start in range(len(words) - size + 1):
-            run = words[start : start + size]
-            first, last = run[0].lower(), run[-1].lower()
-            is_distinctive = first not in stop_words and len("".join(run)) >= _MIN_SHORT_RUN_CHARS
-            if all(run) and (size > _SHORT_RUN_WORDS or is_distinctive) and last not in stop_words:
-                yield start, size
 
 
 def find_titles(archive: Archive, call: FindTitles) -> TitleHits:
