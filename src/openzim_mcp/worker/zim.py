@@ -268,6 +268,18 @@ class Archive:
             path = self._probed_paths[number] = str(self._zim._get_entry_by_id(number).path)  # noqa: SLF001
         return path
 
+    @cached_property
+    def article_titles(self) -> list[tuple[str, str]]:
+        """Path and title of every entry of the content that is not a redirect."""
+        return list(self._read_article_titles())
+
+    def _read_article_titles(self) -> Iterator[tuple[str, str]]:
+        for number in self.content:
+            with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+                entry = self._zim._get_entry_by_id(number)  # noqa: SLF001  libzim has no other way
+                if not entry.is_redirect:
+                    yield str(entry.path), safe_line(entry.title, 500)
+
     def path_by_id(self, number: int) -> str:
         """Return the path of the entry with that number."""
         with self._translated_errors():

@@ -8,6 +8,7 @@ from openzim_mcp.calls.search import Estimate, Passage, Passages, Sentence, Word
 from openzim_mcp.text import normalize, sentence_ends, tokenize
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.search import titles
+from openzim_mcp.worker.search.answer_ranking import rank_answers
 from openzim_mcp.worker.search.candidates import find_candidates
 from openzim_mcp.worker.search.fulltext import Filter, search_or_scan, search_without_index
 from openzim_mcp.worker.search.query import parse_query, query_language
@@ -17,16 +18,11 @@ if TYPE_CHECKING:
 
     from openzim_mcp.calls.search import EstimateAnswer, FindPassages, ScoreTitles
     from openzim_mcp.worker.search.query import ParsedQuery
-    from openzim_mcp.worker.search.ranking import RankedPassage
+    from openzim_mcp.worker.search.answer_ranking import RankedAnswer
     from openzim_mcp.worker.zim import Archive
 
 _EXACT_TITLE_SCORE, _SAME_KEY_SCORE, _FUZZY_TITLE_SCORE = 1.0, 0.9, 0.6
-_ARTICLE_WEIGHT = 0.25
-"""How much the score of an article adds to that of its passages."""
-_FULL_TITLE_FEATURE = 0.999
-_LEAD_BONUS = 0.6
-"""Score bonus for the first passage of an article whose title is all that a question asks about."""
-_MAX_PASSAGES = 8
+_MAX_PASSAGES = 12
 _ESTIMATED_CANDIDATES = 5
 _TITLE_COVERAGE = 0.5
 """How much more a word counts that stands in the title."""
@@ -85,29 +81,23 @@ def find_passages(archive: Archive, call: FindPassages) -> Passages:
         results = search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts)
     else:
         results = search_without_index(archive, call.question, everything, call.scan_seconds)
-    hits = {hit.best.page.path: hit for hit in results.hits}
-
-    def score(ranked: RankedPassage) -> float:
-        is_lead = ranked.passage is ranked.page.document.passages[0]
-        bonus = _LEAD_BONUS if is_lead and ranked.features.title >= _FULL_TITLE_FEATURE else 0.0
-        hit = hits[ranked.page.path]
-        return ranked.score * hit.quality + _ARTICLE_WEIGHT * hit.score + bonus
-
-    best = sorted(((score(ranked), ranked) for ranked in results.passages), key=lambda row: -row[0])[:_MAX_PASSAGES]
-    passages = [_make_passage(archive, value, ranked, results.query) for value, ranked in best]
+    qualities = {hit.best.page.path: hit.quality for hit in results.hits}
+    best = rank_answers(results.passages, qualities, results.query)[:_MAX_PASSAGES]
+    passages = [_make_passage(archive, answer, results.query) for answer in best]
     return Passages(archive.file_name, passages, results.query.corrected)
 
 
-def _make_passage(archive: Archive, score: float, ranked: RankedPassage, query: ParsedQuery) -> Passage:
-    section = ranked.page.document.sections[ranked.passage.section]
+def _make_passage(archive: Archive, answer: RankedAnswer, query: ParsedQuery) -> Passage:
+    page, passage = answer.ranked.page, answer.ranked.passage
+    section = page.document.sections[passage.section]
     return Passage(
         archive=archive.file_name,
-        path=ranked.page.path,
-        title=ranked.page.title,
+        path=page.path,
+        title=page.title,
         section_id=section.id,
         section_title=section.title,
-        sentences=[Sentence(text, _query_share(text, query)) for text in split_sentences(ranked.passage.text)],
-        score=round(score, 3),
+        sentences=[Sentence(text, _query_share(text, query)) for text in split_sentences(passage.text)],
+        score=round(answer.score, 3),
     )
 
 

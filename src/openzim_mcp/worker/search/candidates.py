@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openzim_mcp.text import normalize
+from openzim_mcp.worker.search.meaning import question_vectors
 from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.titles import without_qualifier
 
@@ -32,6 +34,10 @@ _MAX_SCORED_TITLES = 120
 _TITLE_SHARE_WEIGHT, _TITLE_WORD_WEIGHT = 2.0, 4.0
 _MENTION_WEIGHTS = {"exact": 1.0, "redirect": 1.0, "inflected": 1.0, "qualified": 0.5, "meaning": 0.5}
 """How much a title counts, by how the query mentions it."""
+_MAX_COMPARED_TITLES = 5000
+_MAX_SIMILAR_TITLES = 12
+_MIN_TITLE_SIMILARITY = 0.4
+_SIMILAR_TITLE_WEIGHT = 1.0
 FULL_MATCH_SCORE = 3.0
 """The score of an article that a search for all words ranks first, per weight of the query."""
 
@@ -93,6 +99,8 @@ def find_candidates(archive: Archive, query: ParsedQuery) -> Candidates:
     best = sorted(scores, key=lambda path: (-scores[path], path))
     for path in best[:_MAX_SCORED_TITLES]:
         scores[path] += _title_score(archive, path, query)
+    for path, similarity in _similar_titles(archive, query):
+        scores[path] = scores.get(path, 0.0) + _SIMILAR_TITLE_WEIGHT * similarity * query.total_weight
     ranked = sorted(scores.items(), key=lambda row: (-row[1], row[0]))
     return Candidates(ranked, full_matches, searches.rank_scores)
 
@@ -125,6 +133,18 @@ def _mention_score(mention: Mention, query: ParsedQuery) -> float:
 def _weight_of_words(words: Sequence[str], query: ParsedQuery) -> float:
     stems = {stem for word in words for stem in query.language.stems(normalize(word))}
     return sum(query.weights.get(stem, 0.0) for stem in stems)
+
+
+def _similar_titles(archive: Archive, query: ParsedQuery) -> list[tuple[str, float]]:
+    """Return the articles of a small archive whose titles are nearest to a question in meaning, the nearest first."""
+    if archive.counts["articles"] > _MAX_COMPARED_TITLES or query.question.language not in {"", "en"}:
+        return []
+    asked = question_vectors(query.question.text)
+    if asked is None:
+        return []
+    rows = ((path, asked.similarity(title)) for path, title in archive.article_titles)
+    best = heapq.nlargest(_MAX_SIMILAR_TITLES, rows, key=lambda row: row[1])
+    return [row for row in best if row[1] >= _MIN_TITLE_SIMILARITY]
 
 
 def _title_score(archive: Archive, path: str, query: ParsedQuery) -> float:

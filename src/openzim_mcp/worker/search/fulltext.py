@@ -18,6 +18,7 @@ from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
 from openzim_mcp.worker.search.mentions import titles_in_text
+from openzim_mcp.worker.search.preview import best_window
 from openzim_mcp.worker.search.query import NO_COUNTS, ParsedQuery, Term, parse_query, query_language, weight_terms
 from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
 from openzim_mcp.worker.search.snippets import make_snippet
@@ -36,6 +37,12 @@ INDEX_QUARANTINED = "index_closed"
 _MAX_RANKED_ARTICLES = 20
 """How many candidates are read and ranked by their passages; the others follow in the order of the index."""
 _MAX_RANKED_CHARS = 1 << 20
+_MAX_PREVIEWED_ARTICLES = 5000
+"""Up to this size, an archive is in few clusters, so that looking into many pages reads little."""
+_MAX_PREVIEWED_CANDIDATES = 60
+_MIN_PREVIEWED_TERMS = 2
+_MAX_PREVIEWED_BYTES = 2 << 20
+_MAX_PRIOR = 1.5
 _TITLE_BONUS = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
 """Score bonus for an article whose title equals the query."""
 _LISTING_PAGE_QUALITY, _LINK_LIST_QUALITY = 0.4, 0.6
@@ -213,7 +220,8 @@ def _load_candidates(
     """Read the best candidates, those with the title of the query first."""
     pages: list[Page] = []
     chars = 0
-    for path in sorted(scores, key=lambda path: (path not in title_matches, -scores[path], path)):
+    order = sorted(scores, key=lambda path: (path not in title_matches, -scores[path], path))
+    for path in _reorder_by_preview(archive, query, order, scores, title_matches):
         with contextlib.suppress(errors.OpenZimMcpArchiveError):
             item = archive.find_entry(path)
             if item is None or not entry_filter.accepts(item.path, item.mime_type):
@@ -224,6 +232,34 @@ def _load_candidates(
         if len(pages) >= _MAX_RANKED_ARTICLES or chars >= _MAX_RANKED_CHARS:
             break
     return pages
+
+
+def _reorder_by_preview(
+    archive: Archive,
+    query: ParsedQuery,
+    order: list[str],
+    scores: dict[str, float],
+    title_matches: dict[str, TitleMatchKind],
+) -> list[str]:
+    """In a small archive, order the first candidates also by how near to each other the query's words stand there."""
+    if archive.counts["articles"] > _MAX_PREVIEWED_ARTICLES or len(query.terms) < _MIN_PREVIEWED_TERMS:
+        return order
+    first = order[:_MAX_PREVIEWED_CANDIDATES]
+    windows = {path: _preview(archive, path, query) for path in first}
+
+    def sort_key(path: str) -> tuple[bool, float]:
+        prior = min(_MAX_PRIOR * query.total_weight, scores[path] / FULL_MATCH_SCORE)
+        return path not in title_matches, -(prior + windows[path])
+
+    return sorted(first, key=sort_key)[:_MAX_RANKED_ARTICLES] + order[_MAX_PREVIEWED_CANDIDATES:]
+
+
+def _preview(archive: Archive, path: str, query: ParsedQuery) -> float:
+    with contextlib.suppress(errors.OpenZimMcpArchiveError):
+        item = archive.find_entry(path)
+        if item is not None and item.size <= _MAX_PREVIEWED_BYTES:
+            return best_window(archive.read_content(item.path), query.terms)
+    return query.total_weight / 2
 
 
 def _load_page(archive: Archive, item: Item, query: ParsedQuery, prior: float) -> Page:

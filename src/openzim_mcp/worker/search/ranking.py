@@ -9,7 +9,6 @@ from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import is_unspaced_script, normalize, tokenize, word_at
-from openzim_mcp.worker.search.question import QuestionMatcher
 from openzim_mcp.worker.search.titles import without_qualifier
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _MAX_SCORED_PASSAGES = 80
 """How many passages are scored word by word, selected by a rough estimate."""
 _MIN_PASSAGES_PER_ARTICLE = 4
-_SHORT_PAGE_PASSAGES = 12
 _WINDOW_CHARS = 160
 """About a sentence; in scripts without spaces a quarter of that."""
 _UNSPACED_WINDOW_CHARS = 40
@@ -52,36 +50,6 @@ class Features(NamedTuple):
     """Whether the passage is before the first heading."""
     article: float
     """The score of the article as a candidate."""
-    entity: float
-    """The share of the query, without the words that name a relation, in the title of the article."""
-    answer_type: float
-    """Whether the passage holds the kind of answer that is asked for."""
-    typed_window: float
-    """The share of the query, the title included, in the best sentence that holds such an answer."""
-    relation_fact: float
-    """Whether a key fact has a name that expresses the relation asked for, times `entity`."""
-    relation_text: float
-    """Whether the passage expresses that relation in words of its own."""
-    quote: float
-    """The share of the quoted words that stand here as they are quoted."""
-    language: float
-    """Whether the passage is in the language of the question."""
-    references: float
-    """Whether the section lists references or links."""
-    asked_post: float
-    """Whether the passage is the asker's, on a page of questions and answers."""
-    definition: float
-    """Whether the passage is the lead, and a definition is asked for, times `entity`."""
-    headings: float
-    """The share of the query in the heading of the section and those above it."""
-    context: float
-    """The share of the query in the passage, in its headings or in the title."""
-    page: float
-    """The share of the query anywhere on the page, less for a page of many passages."""
-    answer_post: float
-    """Whether the passage is of the first answer, on a page of questions and answers."""
-    neighbours: float
-    """The share of the query in the passages before and after this one."""
 
 
 WEIGHTS = Features(
@@ -95,21 +63,6 @@ WEIGHTS = Features(
     title=0.4,
     lead=0.01,
     article=0.3,
-    entity=0.0,
-    answer_type=0.0,
-    typed_window=0.0,
-    relation_fact=0.0,
-    relation_text=0.0,
-    quote=0.0,
-    language=0.0,
-    references=0.0,
-    asked_post=0.0,
-    definition=0.0,
-    headings=0.0,
-    context=0.0,
-    page=0.0,
-    answer_post=0.0,
-    neighbours=0.0,
 )
 """The weight of each feature. `benchmarks/ranking_weights.py` tries others: the optimum is flat."""
 NEXT_PASSAGE_WEIGHTS = (0.12, 0.08, 0.05)
@@ -222,14 +175,6 @@ class _Scorer:
         self._local_total = sum(self._local_weights.values()) or 1.0
         self._average_chars = sum(len(row.passage.normalized) for row in rows) / len(rows) or 1.0
         self.estimates = [self._estimate(row, occurs) for row, occurs in zip(rows, occurrence, strict=True)]
-        self._question = QuestionMatcher(query)
-        self._page_shares = self._shares_of_pages(rows, occurrence)
-        self._positions = {id(row.passage): number for number, row in enumerate(rows)}
-        self._rows = rows
-        self._row_weights = [
-            sum(self._weights[stem] for is_here, stem in zip(occurs, self._query_stems, strict=True) if is_here)
-            for occurs in occurrence
-        ]
 
     def _estimate(self, row: _Row, occurs: list[bool]) -> float:
         """Estimate the score of a passage by the prefixes that occur in it."""
@@ -240,19 +185,6 @@ class _Scorer:
             in_topic += self._weights[stem] if is_here or stem in title_stems else 0.0
         return (0.6 * in_passage + 0.8 * in_topic) / self._total_weight + WEIGHTS.article * row.page.prior
 
-    def _shares_of_pages(self, rows: list[_Row], occurrence: list[list[bool]]) -> dict[str, float]:
-        """Return, by page, the share of the query that stands anywhere on it; less for a page of many passages."""
-        on_page: dict[str, list[bool]] = {}
-        sizes = Counter(row.page.path for row in rows)
-        for row, occurs in zip(rows, occurrence, strict=True):
-            seen = on_page.setdefault(row.page.path, [False] * len(occurs))
-            on_page[row.page.path] = [a or b for a, b in zip(seen, occurs, strict=True)]
-        weights = [self._weights[stem] for stem in self._query_stems]
-        return {
-            path: sum(map(mul, weights, seen)) / self._total_weight * min(1.0, _SHORT_PAGE_PASSAGES / sizes[path])
-            for path, seen in on_page.items()
-        }
-
     def _stems_of_headings(self, page: Page, section: int) -> set[str]:
         """Return the query's stems in the heading of a section and those above it."""
         key = (page.path, section)
@@ -261,12 +193,6 @@ class _Scorer:
             above = self._stems_of_headings(page, row.parent) if row.parent is not None else set()
             self._heading_stems[key] = self._stems.of(tokenize(normalize(row.title))) | above
         return self._heading_stems[key]
-
-    def _neighbour_share(self, row: _Row) -> float:
-        at = self._positions[id(row.passage)]
-        near = [number for number in (at - 1, at + 1) if 0 <= number < len(self._rows)]
-        same_page = [number for number in near if self._rows[number].page is row.page]
-        return max((self._row_weights[number] for number in same_page), default=0.0) / self._total_weight
 
     def _stems_of_title(self, page: Page) -> set[str]:
         if page.path not in self._title_stems:
@@ -296,36 +222,17 @@ class _Scorer:
         title_stems = self._stems_of_title(row.page)
         topic_stems = counts.keys() | title_stems
         total = self._total_weight
-        question = self._question
-        entity = question.entity_share(title_stems)
-        section = row.page.document.sections[row.passage.section]
-        heading_stems = self._stems_of_headings(row.page, row.passage.section)
         return Features(
             local=self._local_score(counts, len(text) / self._average_chars) / self._local_total,
             topic=sum(self._weights[stem] for stem in topic_stems) / total,
             window=self._window_weight(occurrences, title_stems) / total,
             phrases=sum(phrase in text for phrase in self._phrases) / (len(self._phrases) or 1),
             shared_prefix=self._shared_prefix_weight(text, topic_stems) / total,
-            heading=self._heading_weight(section.title) / total,
+            heading=self._heading_weight(row.page.document.sections[row.passage.section].title) / total,
             fact=max((self._fact_weight(name) for name in row.passage.fact_names), default=0.0) / total,
             title=self._title_weights[row.page.path] / total,
             lead=row.passage.section == 0,
             article=row.page.prior,
-            entity=entity,
-            answer_type=question.holds_answer(row.passage.text),
-            typed_window=question.typed_window(row.passage.text, title_stems),
-            relation_fact=entity * question.has_relation_fact(row.passage.fact_names),
-            relation_text=question.says_relation(text),
-            quote=question.quoted_share(text),
-            language=question.is_in_language(row.passage.text),
-            references=getattr(section, "kind", "") == "references",
-            asked_post=section.title.startswith("Question by"),
-            definition=entity * (question.asks_definition and row.passage.section == 0),
-            headings=sum(self._weights[stem] for stem in heading_stems) / total,
-            context=sum(self._weights[stem] for stem in topic_stems | heading_stems) / total,
-            page=self._page_shares[row.page.path],
-            answer_post=_is_first_answer(row),
-            neighbours=self._neighbour_share(row),
         )
 
     def _local_score(self, counts: Counter[str], relative_length: float) -> float:
@@ -374,12 +281,6 @@ class _Scorer:
                 first += 1
             best = max(best, weight)
         return best
-
-
-def _is_first_answer(row: _Row) -> bool:
-    sections = row.page.document.sections
-    first = next((number for number, section in enumerate(sections) if section.title.startswith("Answer")), None)
-    return row.passage.section == first
 
 
 def _adjacent_pairs(words: list[str], stems: _QueryStems) -> list[str]:

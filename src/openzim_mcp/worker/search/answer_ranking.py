@@ -1,0 +1,306 @@
+"""Rank the passages of one archive as answers to a question: by their words, and by what the question asks for.
+
+The best passages by their words are ranked again, by features that cost more: whether a passage holds the kind of
+answer that is asked for, has a key fact of that relation, or is near in meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple
+
+from openzim_mcp.text import find_words, normalize, sentence_ends, tokenize
+from openzim_mcp.worker.search.answer_types import holds_answer
+from openzim_mcp.worker.search.meaning import NearestWords, question_vectors
+from openzim_mcp.worker.search.ranking import Features
+from openzim_mcp.worker.search.titles import without_qualifier
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from openzim_mcp.worker.search.meaning import QuestionVectors
+    from openzim_mcp.worker.search.query import ParsedQuery
+    from openzim_mcp.worker.search.ranking import Page, RankedPassage
+
+MAX_RANKED_PASSAGES = 40
+_SHORT_PAGE_PASSAGES = 12
+_NOT_A_WORD = re.compile(r"[^\w ]+")
+_TABLE_LANGUAGES = frozenset({"", "en"})
+"""The table of word vectors is English."""
+
+
+class AnswerFeatures(NamedTuple):
+    """The features of a passage as an answer, each from 0 to about 1."""
+
+    heading_window: float
+    """The share of the query within the length of a sentence, in the headings above it or in the title."""
+    entity: float
+    """The share of the query, without the words that name a relation, in the title of the article."""
+    lead_entity: float
+    """The same for the first passage of the article, else 0."""
+    answer_type: float
+    """Whether the passage holds the kind of answer that is asked for."""
+    typed_window: float
+    """The share of the query, the title included, in the best sentence that holds such an answer."""
+    relation_fact: float
+    """Whether a key fact has a name that expresses the relation asked for, times `entity`."""
+    page: float
+    """The share of the query anywhere on the page, less for a page of many passages."""
+    near_words: float
+    """The share of the query in the passage, its headings or the title, where a word near in meaning counts too."""
+    similarity: float
+    """How similar passage and question are in meaning."""
+    title_similarity: float
+    """How similar title and headings are to the question in meaning."""
+    quote: float
+    """The share of the quoted words that stand here as they are quoted."""
+    language: float
+    """Whether the passage is in the script of the question."""
+    asked_post: float
+    """Whether the passage is the asker's, on a page of questions and answers."""
+    answer_post: float
+    """Whether the passage is of the first answer there."""
+    answer_page: float
+    """The same, times `page`."""
+    references: float
+    """Whether the section lists references or links."""
+    quality: float
+    """Below 1 for a page that only leads to others."""
+
+
+WORD_WEIGHTS = Features(
+    local=0.2,
+    topic=0.1,
+    window=0.15,
+    phrases=0.12,
+    shared_prefix=0.15,
+    heading=0.0,
+    fact=0.04,
+    title=0.16,
+    lead=0.13,
+    article=0.22,
+)
+ANSWER_WEIGHTS = AnswerFeatures(
+    heading_window=0.18,
+    entity=0.18,
+    lead_entity=0.06,
+    answer_type=0.06,
+    typed_window=0.09,
+    relation_fact=0.11,
+    page=0.08,
+    near_words=0.19,
+    similarity=0.15,
+    title_similarity=0.1,
+    quote=0.5,
+    language=0.15,
+    asked_post=-0.09,
+    answer_post=0.14,
+    answer_page=0.1,
+    references=-0.05,
+    quality=0.07,
+)
+"""The weights of the features. Fitted by `benchmarks/ranking_weights.py`: a passage is e to the power of 12 times
+likelier to have the answer than one whose score is 1 lower."""
+
+
+class RankedAnswer(NamedTuple):
+    """A passage with its features as an answer and its score."""
+
+    ranked: RankedPassage
+    features: AnswerFeatures
+    score: float
+
+
+def rank_answers(
+    passages: Sequence[RankedPassage], qualities: dict[str, float], query: ParsedQuery
+) -> list[RankedAnswer]:
+    """Rank the best passages as answers, the best first; `qualities` are those of their pages, by path."""
+    scorer = _AnswerScorer(query, passages, qualities)
+    answers = []
+    for ranked in passages[:MAX_RANKED_PASSAGES]:
+        features = scorer.features(ranked)
+        score = sum(map(mul, ranked.features, WORD_WEIGHTS)) + sum(map(mul, features, ANSWER_WEIGHTS))
+        answers.append(RankedAnswer(ranked, features, score))
+    return sorted(answers, key=lambda row: -row.score)
+
+
+class _AnswerScorer:
+    """What a question asks for, prepared to be compared with many passages of one archive."""
+
+    def __init__(self, query: ParsedQuery, passages: Sequence[RankedPassage], qualities: dict[str, float]) -> None:
+        self._query = query
+        self._question = query.question
+        self._qualities = qualities
+        self._words = frozenset(find_words(normalize(query.question.text)))
+        stem = query.language.stem
+        self._relation_stems = {stem(word) for word in query.question.relation_terms}
+        self._relation_words = {stem(word) for term in query.question.relation_words for word in term.split()}
+        self._fact_names = frozenset(query.question.fact_names)
+        self._pages = {ranked.page.path: _PageText(ranked.page, query) for ranked in passages[:MAX_RANKED_PASSAGES]}
+
+    def features(self, ranked: RankedPassage) -> AnswerFeatures:
+        """Return the features of a passage."""
+        page = self._pages[ranked.page.path]
+        passage = ranked.passage
+        kind = ranked.page.document.sections[passage.section].kind
+        headings = page.headings(passage.section)
+        entity = self._entity_share(page.title_stems)
+        is_answer = passage.section == page.first_answer
+        return AnswerFeatures(
+            heading_window=min(1.0, ranked.features.window + self._share(page.heading_stems(passage.section))),
+            entity=entity,
+            lead_entity=entity if passage is ranked.page.document.passages[0] else 0.0,
+            answer_type=holds_answer(self._question.answer_type, passage.text, self._words),
+            typed_window=self._typed_window(passage.text, page.title_stems),
+            relation_fact=entity * any(is_fact_asked(name, self._fact_names) for name in passage.fact_names),
+            page=page.share,
+            near_words=self._near_share(f"{passage.normalized} {normalize(headings)}"),
+            similarity=self._vectors.similarity(passage.text) if self._vectors else 0.0,
+            title_similarity=self._vectors.similarity(headings) if self._vectors else 0.0,
+            quote=self._quoted_share(passage.normalized),
+            language=script_of(passage.text) == self._script,
+            asked_post=kind == "question",
+            answer_post=is_answer,
+            answer_page=page.share if is_answer else 0.0,
+            references=kind == "references",
+            quality=self._qualities.get(ranked.page.path, 1.0),
+        )
+
+    def _share(self, stems: Collection[str]) -> float:
+        """Return the share of the query's weight that some stems have, in the order of the query."""
+        return sum(weight for stem, weight in self._query.weights.items() if stem in stems) / self._query.total_weight
+
+    def _entity_share(self, title_stems: Collection[str]) -> float:
+        asked = {stem: weight for stem, weight in self._query.weights.items() if stem not in self._relation_stems}
+        total = sum(asked.values())
+        return sum(weight for stem, weight in asked.items() if stem in title_stems) / total if total else 0.0
+
+    def _typed_window(self, text: str, title_stems: frozenset[str]) -> float:
+        best = 0.0
+        start = 0
+        for end in (*sentence_ends(text), len(text)) if self._question.answer_type else ():
+            sentence = text[start:end]
+            start = end
+            share = self.sentence_share(sentence, title_stems)
+            if share > best and holds_answer(self._question.answer_type, sentence, self._words):
+                best = share
+        return best
+
+    def sentence_share(self, sentence: str, title_stems: frozenset[str]) -> float:
+        """Return the share of the question in a sentence or the title; other words for the relation count."""
+        stem = self._query.language.stem
+        stems = {stem(word) for word in tokenize(normalize(sentence))} | title_stems
+        return self._share(stems | self._relation_stems if self._relation_words & stems else stems)
+
+    @cached_property
+    def _near_words(self) -> NearestWords | None:
+        words = (term.word for term in self._query.terms)
+        return NearestWords(words) if self._question.language in _TABLE_LANGUAGES else None
+
+    def _near_share(self, normalized: str) -> float:
+        if self._near_words is None:
+            return 0.0
+        shares = self._near_words.shares(tokenize(normalized))
+        return sum(term.weight * shares.get(term.word, 0.0) for term in self._query.terms) / self._query.total_weight
+
+    @cached_property
+    def _vectors(self) -> QuestionVectors | None:
+        return question_vectors(self._question.text) if self._question.language in _TABLE_LANGUAGES else None
+
+    @cached_property
+    def _script(self) -> str:
+        return script_of(self._question.text)
+
+    def _quoted_share(self, normalized: str) -> float:
+        return max(
+            (_run_share(find_words(normalize(quote)), normalized) for quote in self._question.quotes), default=0.0
+        )
+
+
+class _PageText:
+    """Title, headings and words of a page, compared with a query."""
+
+    def __init__(self, page: Page, query: ParsedQuery) -> None:
+        self._page = page
+        self._query = query
+        self._headings: dict[int, str] = {}
+
+    @cached_property
+    def title_stems(self) -> frozenset[str]:
+        """The query's stems in the title."""
+        return self._stems(without_qualifier(self._page.title))
+
+    def _stems(self, text: str) -> frozenset[str]:
+        return frozenset(self._query.language.stems(normalize(text))) & self._query.weights.keys()
+
+    def headings(self, section: int) -> str:
+        """Return the title and the headings above a section."""
+        if section not in self._headings:
+            row = self._page.document.sections[section]
+            above = self._page.title if row.parent is None else self.headings(row.parent)
+            self._headings[section] = f"{above} {row.title}"
+        return self._headings[section]
+
+    def heading_stems(self, section: int) -> frozenset[str]:
+        """Return the query's stems in the headings above a section, without the title."""
+        return self._stems(self.headings(section)[len(self._page.title) :])
+
+    @cached_property
+    def first_answer(self) -> int | None:
+        """The section of the first answer, on a page of questions and answers."""
+        sections = enumerate(self._page.document.sections)
+        return next((number for number, section in sections if section.kind == "answer"), None)
+
+    @cached_property
+    def share(self) -> float:
+        """The share of the query anywhere on the page, less for a page of many passages."""
+        passages = self._page.document.passages
+        terms = self._query.terms
+        found = [any(term.search_prefix in passage.normalized for passage in passages) for term in terms]
+        weight = sum(term.weight for term, is_here in zip(terms, found, strict=True) if is_here)
+        return weight / self._query.total_weight * min(1.0, _SHORT_PAGE_PASSAGES / (len(passages) or 1))
+
+
+def is_fact_asked(name: str, asked: Collection[str]) -> bool:
+    """Return whether the name of a key fact is one of some names, or starts or ends with one."""
+    key = " ".join(_NOT_A_WORD.sub(" ", normalize(name)).split())
+    return key in asked or any(key.startswith(f"{other} ") or key.endswith(f" {other}") for other in asked)
+
+
+_QUOTE_RUN_WORDS = 4
+"""A quote is compared in runs of so many words, as a book may break or spell it otherwise."""
+
+
+def _run_share(words: list[str], text: str) -> float:
+    """Return the share of the runs of some words that stand in a text, whatever stands between the words."""
+    flat = f" {' '.join(find_words(text))} "
+    size = min(_QUOTE_RUN_WORDS, len(words))
+    runs = [f" {' '.join(words[start : start + size])} " for start in range(len(words) - size + 1)]
+    return sum(run in flat for run in runs) / (len(runs) or 1)
+
+
+_SCRIPTS = {
+    "kana": re.compile("[\u3040-\u30ff]"),
+    "han": re.compile("[\u3400-\u9fff]"),
+    "hangul": re.compile("[\uac00-\ud7af]"),
+    "cyrillic": re.compile("[\u0400-\u052f]"),
+    "arabic": re.compile("[\u0600-\u06ff]"),
+    "devanagari": re.compile("[\u0900-\u097f]"),
+    "thai": re.compile("[\u0e00-\u0e7f]"),
+    "greek": re.compile("[\u0370-\u03ff]"),
+    "hebrew": re.compile("[\u0590-\u05ff]"),
+}
+_LETTER = re.compile(r"[^\W\d_]")
+_MIN_SCRIPT_SHARE = 0.125
+_SAMPLED_CHARS = 400
+
+
+def script_of(text: str) -> str:
+    """Return the script of most of a text; empty for Latin and others. Japanese is told from Chinese by its kana."""
+    if text.isascii():
+        return ""
+    sample = text[:_SAMPLED_CHARS]
+    letters = len(_LETTER.findall(sample)) or 1
+    return next((n for n, p in _SCRIPTS.items() if len(p.findall(sample)) >= _MIN_SCRIPT_SHARE * letters), "")

@@ -1,0 +1,48 @@
+"""How near to each other the words of a query stand on a page, from its raw bytes: a page need not be parsed for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openzim_mcp.worker.search.query import Term
+
+_WINDOW_BYTES = 700
+_MAX_OCCURRENCES = 300
+"""Of each word; of a longer page only the first part is compared."""
+
+
+def best_window(content: bytes, terms: Sequence[Term]) -> float:
+    """Return the weight of the words in the heaviest window of a page."""
+    text = content.lower()
+    occurrences = sorted(
+        (position, number)
+        for number, term in enumerate(terms)
+        for position in _find_positions(text, term.search_prefix.encode())
+    )
+    weights = [term.weight for term in terms]
+    inside: Counter[int] = Counter()
+    best = weight = 0.0
+    first = 0
+    for position, number in occurrences:
+        weight += 0.0 if inside[number] else weights[number]
+        inside[number] += 1
+        while position - occurrences[first][0] > _WINDOW_BYTES:
+            passed = occurrences[first][1]
+            inside[passed] -= 1
+            weight -= 0.0 if inside[passed] else weights[passed]
+            first += 1
+        best = max(best, weight)
+    return best
+
+
+def _find_positions(text: bytes, prefix: bytes) -> list[int]:
+    positions: list[int] = []
+    at = text.find(prefix) if prefix else -1
+    while at >= 0 and len(positions) < _MAX_OCCURRENCES:
+        positions.append(at)
+        at = text.find(prefix, at + 1)
+    return positions
