@@ -179,7 +179,7 @@ def _split_passages(blocks: Iterable[Block]) -> list[Passage]:
 
 
 class _PassageBuilder:
-    """Joins blocks of one section; facts and captions are passages of their own."""
+    """Joins blocks of one section; facts are passages of their own."""
 
     def __init__(self) -> None:
         self._passages: list[Passage] = []
@@ -189,22 +189,19 @@ class _PassageBuilder:
         self._introductions = 0
         """How many of the last pieces only introduce what follows."""
         self._chars = 0
-        self._captions: list[str] = []
 
     def finish(self) -> list[Passage]:
-        self._end_section()
+        self._end_passage()
         return self._passages
 
     def add_block(self, block: Block) -> None:
         if block.section != self._section:
-            self._end_section()
+            self._end_passage()
             self._section = block.section
         kind = _PASSAGE_KINDS.get(block.kind, "prose")
         if kind == "facts":
             self._end_passage()
             self._add_facts(block.text)
-        elif kind == "caption":
-            self._captions.append(block.text)
         else:
             for piece in _split_block(block):
                 self._add_piece(kind, piece)
@@ -235,21 +232,14 @@ class _PassageBuilder:
     def _main_kind(self, stop: int) -> PassageKind:
         chars: dict[PassageKind, int] = {}
         for kind, piece in zip(self._kinds[:stop], self._pieces, strict=False):
-            chars[kind] = chars.get(kind, 0) + len(piece)
+            chars[kind] = chars.get(kind, 0) + (len(piece) if kind != "caption" else 0)
         return max(chars, key=chars.__getitem__)
 
     def _add_facts(self, text: str) -> None:
-        for piece in _split_lines(text, _PASSAGE_CHARS):
+        for piece in _split_facts(text):
             names = (line[2:].partition(": ") for line in piece.split("\n"))
             fact_names = tuple(_FACT_QUALIFIER.sub("", name) for name, colon, _ in names if colon)
             self._passages.append(Passage(self._section, piece, normalize(piece), fact_names, "facts"))
-
-    def _end_section(self) -> None:
-        self._end_passage()
-        if self._captions:
-            for piece in _split_lines("\n".join(self._captions), _PASSAGE_CHARS):
-                self._passages.append(Passage(self._section, piece, normalize(piece), kind="caption"))
-            self._captions.clear()
 
 
 def _is_introduction(block: Block) -> bool:
@@ -277,6 +267,14 @@ def _split_block(block: Block) -> list[str]:
         code, _, closing = rest.rpartition("\n")
         return [f"{opening}\n{lines}\n{closing}" for lines in _split_lines(code, _PASSAGE_CHARS)]
     return _split_lines(text, _PASSAGE_CHARS)
+
+
+def _split_facts(text: str) -> list[str]:
+    """Split facts between their lines; each part starts with the title of the box, if it has one."""
+    title, _, facts = text.partition("\n")
+    if len(text) <= _PASSAGE_CHARS or ": " in title:
+        return _split_lines(text, _PASSAGE_CHARS)
+    return [f"{title}\n{lines}" for lines in _split_lines(facts, _PASSAGE_CHARS - len(title))]
 
 
 def _split_lines(text: str, size: int) -> list[str]:

@@ -130,7 +130,9 @@ def test_infobox_becomes_key_facts() -> None:
     )
 
     assert document.facts == (("Born", "Robinson; Albany"), ("Jobs", "Singer; Pianist"), ("Trinomial name", "*Canis*"))
-    assert document.blocks[0].text == "- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
+    assert document.blocks[0].text == (
+        "- Ray Charles\n- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
+    )
 
 
 def test_fact_names_include_their_group() -> None:

@@ -100,9 +100,8 @@ class _FactCollector:
 
     def _add_wide(self, row: Row) -> None:
         value = row.value or row.name
-        if not is_reference_heading(self._unused_heading) and not (
-            not self._unused_heading and _comparable(value) in self._title
-        ):
+        repeats_title = row.kind == "wide" and not self._unused_heading and _comparable(value) in self._title
+        if not repeats_title and not is_reference_heading(self._unused_heading):
             self._facts.append(_Fact("", self._unused_heading, value))
         self._unused_heading = ""
 
