@@ -151,7 +151,8 @@ def test_page_of_headings_is_a_list() -> None:
     ],
 )
 def test_lead_names_are_the_bold_words_of_the_lead(text: str, names: tuple[str, ...]) -> None:
-    document = Document.without_sections((Block("facts", "- **a**: b", 0), Block("paragraph", text, 0)))
+    before = (Block("facts", "- **a**: b", 0), Block("paragraph", "**A line in bold**", 0))
+    document = Document.without_sections((*before, Block("paragraph", text, 0)))
 
     assert document.lead_names == names
 

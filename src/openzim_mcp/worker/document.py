@@ -37,6 +37,8 @@ _PASSAGE_CHARS = 500
 """Short blocks are joined up to this size."""
 _MAX_LINE_CHARS = 5000
 _MAX_TABLE_HEADER_CHARS = 300
+_MAX_REST_CHARS = 60
+"""A shorter rest of a box is not a passage of its own."""
 _MAX_TITLE_CHARS = 30
 """A shorter paragraph without a mark at its end is a title of what follows, such as "Note"."""
 _KINDS_WITHOUT_PASSAGE = frozenset({"heading", "hatnote", "notice"})
@@ -155,7 +157,8 @@ class Document:
         for block in self.lead:
             if block.kind == "paragraph" and "**" in block.text:
                 names = _BOLD.findall(block.text[:_LEAD_SENTENCE_CHARS])
-                return tuple(dict.fromkeys(name for name in names if len(name) <= _MAX_NAME_CHARS))
+                if block.text.strip("*") not in names:
+                    return tuple(dict.fromkeys(name for name in names if len(name) <= _MAX_NAME_CHARS))
         return ()
 
     @cached_property
@@ -273,9 +276,14 @@ def _split_block(block: Block) -> list[str]:
 def _split_facts(text: str) -> list[str]:
     """Split facts between their lines; each part starts with the title of the box, if it has one."""
     title, _, facts = text.partition("\n")
-    if len(text) <= _PASSAGE_CHARS or ": " in title:
-        return _split_lines(text, _PASSAGE_CHARS)
-    return [f"{title}\n{lines}" for lines in _split_lines(facts, _PASSAGE_CHARS - len(title))]
+    has_title = ": " not in title and len(text) > _PASSAGE_CHARS
+    if not has_title:
+        title, facts = "", text
+    pieces = _split_lines(facts, _PASSAGE_CHARS - len(title))
+    if len(pieces) > 1 and len(pieces[-1]) <= _MAX_REST_CHARS:
+        rest = pieces.pop()
+        pieces[-1] += f"\n{rest}"
+    return [f"{title}\n{lines}" for lines in pieces] if has_title else pieces
 
 
 def _split_lines(text: str, size: int) -> list[str]:

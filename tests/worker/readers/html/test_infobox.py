@@ -78,6 +78,7 @@ def test_real_box_has_the_fact(zims: Path, archive: str, path: str, name: str, v
     ("archive", "path", "name"),
     [
         (WIKI, "Brazil", "Population, Total"),
+        (WIKI, "Brazil", "Flag"),
         (WIKI, "Lafayette,_Minnesota", "Elevation, Total"),
         # the title of a box does not name its picture
         (MINI, "A/Bob_Dylan", "Bob Dylan"),

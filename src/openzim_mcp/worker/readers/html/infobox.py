@@ -75,11 +75,13 @@ class _FactCollector:
         self._heading = self._group = ""
         self._unused_heading = ""
         """The heading, until a value follows it."""
+        self._is_below_pictures = False
 
     def collect(self, rows: list[Row]) -> list[_Fact]:
         end = Row("heading", "")
         for row, following in zip(rows, [*rows[1:], end], strict=True):
             self._add_row(row, following)
+            self._is_below_pictures = row.kind == "cells" and not row.value
         return [fact for fact in self._facts if any(map(str.isalnum, fact.value))]
 
     def _add_row(self, row: Row, following: Row) -> None:
@@ -115,7 +117,10 @@ class _FactCollector:
         """Return whether a row belongs to a table: data, names of columns, or the two sides of a battle."""
         if row.is_all_header:
             return following.is_column or (following.kind == "pair" and not following.is_marked)
-        return not row.is_marked and (row.is_column or (bool(self._unused_heading) and following.kind == "heading"))
+        if row.is_marked:
+            return False
+        is_alone = bool(self._unused_heading) and following.kind == "heading"
+        return is_alone or self._is_below_pictures or row.is_column
 
     def _add_table_row(self, row: Row) -> None:
         value = f"{row.name} | {row.value}" if row.name else row.value
