@@ -68,13 +68,20 @@ def test_facts_are_passages_of_their_own() -> None:
     assert passages[1].text.endswith("- no name")
 
 
-def test_captions_do_not_interrupt_text() -> None:
-    assert passage_rows(
-        Block("paragraph", "One.", 0),
-        Block("figure", "[Image: A dog]", 0),
-        Block("paragraph", "Two.", 0),
-        Block("paragraph", "Three.", 1),
-    ) == [("prose", "One.\nTwo."), ("caption", "[Image: A dog]"), ("prose", "Three.")]
+def test_parts_of_a_long_box_have_its_title() -> None:
+    facts = "\n".join(f"- Name {n}: {'x' * 90}" for n in range(8))
+
+    passages = split_passages(Block("facts", f"- Ravenport\n{facts}", 0))
+
+    assert [passage.text.split("\n")[0] for passage in passages] == ["- Ravenport", "- Ravenport"]
+    assert max(len(passage.text) for passage in passages) <= 500
+
+
+def test_captions_alone_are_a_passage_of_their_kind() -> None:
+    assert passage_rows(Block("paragraph", "One text.", 0), Block("figure", "[Image: A]", 0)) == [
+        ("prose", "One text.\n[Image: A]")
+    ]
+    assert passage_rows(Block("figure", "[Image: A dog]", 0)) == [("caption", "[Image: A dog]")]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +151,8 @@ def test_page_of_headings_is_a_list() -> None:
     ],
 )
 def test_lead_names_are_the_bold_words_of_the_lead(text: str, names: tuple[str, ...]) -> None:
-    document = Document.without_sections((Block("facts", "- **a**: b", 0), Block("paragraph", text, 0)))
+    before = (Block("facts", "- **a**: b", 0), Block("paragraph", "**A line in bold**", 0))
+    document = Document.without_sections((*before, Block("paragraph", text, 0)))
 
     assert document.lead_names == names
 

@@ -37,6 +37,8 @@ _PASSAGE_CHARS = 500
 """Short blocks are joined up to this size."""
 _MAX_LINE_CHARS = 5000
 _MAX_TABLE_HEADER_CHARS = 300
+_MAX_REST_CHARS = 60
+"""A shorter rest of a box is not a passage of its own."""
 _MAX_TITLE_CHARS = 30
 """A shorter paragraph without a mark at its end is a title of what follows, such as "Note"."""
 _KINDS_WITHOUT_PASSAGE = frozenset({"heading", "hatnote", "notice"})
@@ -155,7 +157,8 @@ class Document:
         for block in self.lead:
             if block.kind == "paragraph" and "**" in block.text:
                 names = _BOLD.findall(block.text[:_LEAD_SENTENCE_CHARS])
-                return tuple(dict.fromkeys(name for name in names if len(name) <= _MAX_NAME_CHARS))
+                if block.text.strip("*") not in names:
+                    return tuple(dict.fromkeys(name for name in names if len(name) <= _MAX_NAME_CHARS))
         return ()
 
     @cached_property
@@ -175,81 +178,72 @@ def _split_passages(blocks: Iterable[Block]) -> list[Passage]:
     for block in blocks:
         if block.kind not in _KINDS_WITHOUT_PASSAGE:
             builder.add_block(block)
-    return builder.finish() or _list_headings(blocks)
+    builder.end_passage()
+    return builder.passages or _list_headings(blocks)
 
 
 class _PassageBuilder:
-    """Joins blocks of one section; facts and captions are passages of their own."""
+    """Joins blocks of one section; facts are passages of their own."""
 
     def __init__(self) -> None:
-        self._passages: list[Passage] = []
+        self.passages: list[Passage] = []
         self._section = 0
         self._kinds: list[PassageKind] = []
         self._pieces: list[str] = []
+        self._chars = 0
         self._introductions = 0
         """How many of the last pieces only introduce what follows."""
-        self._chars = 0
-        self._captions: list[str] = []
-
-    def finish(self) -> list[Passage]:
-        self._end_section()
-        return self._passages
 
     def add_block(self, block: Block) -> None:
+        text = block.text
         if block.section != self._section:
-            self._end_section()
+            self.end_passage()
             self._section = block.section
         kind = _PASSAGE_KINDS.get(block.kind, "prose")
         if kind == "facts":
-            self._end_passage()
-            self._add_facts(block.text)
-        elif kind == "caption":
-            self._captions.append(block.text)
-        else:
-            for piece in _split_block(block):
-                self._add_piece(kind, piece)
-            self._introductions = self._introductions + 1 if _is_introduction(block) else 0
+            self.end_passage()
+            self._add_facts(text)
+            return
+        for piece in (text,) if len(text) <= _MAX_BLOCK_CHARS else _split_block(block):
+            if self._pieces and self._chars + len(piece) > _PASSAGE_CHARS:
+                self.end_passage(self._introductions_before(piece) if self._introductions else 0)
+            introduces = text[-1:] != "." and _is_introduction(block)
+            self._introductions = self._introductions + 1 if introduces else 0
+            self._kinds.append(kind)
+            self._pieces.append(piece)
+            self._chars += len(piece) + 1
 
-    def _add_piece(self, kind: PassageKind, piece: str) -> None:
-        if self._pieces and self._chars + len(piece) > _PASSAGE_CHARS:
-            kept = self._introductions
-            kept_chars = sum(map(len, self._pieces[-kept:])) if kept else 0
-            if kept_chars + len(piece) > _MAX_BLOCK_CHARS:
-                kept = 0
-            self._end_passage(kept)
-        self._introductions = 0
-        self._kinds.append(kind)
-        self._pieces.append(piece)
-        self._chars += len(piece) + 1
+    def _introductions_before(self, piece: str) -> int:
+        """Return how many pieces belong to the next one, if they all fit into a passage."""
+        chars = sum(map(len, self._pieces[-self._introductions :]))
+        return self._introductions if chars + len(piece) <= _MAX_BLOCK_CHARS else 0
 
-    def _end_passage(self, kept: int = 0) -> None:
+    def end_passage(self, kept: int = 0) -> None:
         """End the passage being made; the last `kept` pieces start the next one."""
         stop = len(self._pieces) - kept
         if stop:
-            text = "\n".join(self._pieces[:stop])
-            kind = self._main_kind(stop) if len(set(self._kinds[:stop])) > 1 else self._kinds[0]
-            self._passages.append(Passage(self._section, text, normalize(text), kind=kind))
-        del self._pieces[:stop], self._kinds[:stop]
-        self._chars = sum(map(len, self._pieces)) + kept
-
-    def _main_kind(self, stop: int) -> PassageKind:
-        chars: dict[PassageKind, int] = {}
-        for kind, piece in zip(self._kinds[:stop], self._pieces, strict=False):
-            chars[kind] = chars.get(kind, 0) + len(piece)
-        return max(chars, key=chars.__getitem__)
+            pieces, kinds = self._pieces[:stop], self._kinds[:stop]
+            text, kind = (pieces[0], kinds[0]) if stop == 1 else ("\n".join(pieces), _main_kind(kinds, pieces))
+            self.passages.append(Passage(self._section, text, normalize(text), (), kind))
+            self._pieces, self._kinds = self._pieces[stop:], self._kinds[stop:]
+        self._chars = sum(map(len, self._pieces)) + kept if kept else 0
+        self._introductions = kept
 
     def _add_facts(self, text: str) -> None:
-        for piece in _split_lines(text, _PASSAGE_CHARS):
+        for piece in _split_facts(text):
             names = (line[2:].partition(": ") for line in piece.split("\n"))
             fact_names = tuple(_FACT_QUALIFIER.sub("", name) for name, colon, _ in names if colon)
-            self._passages.append(Passage(self._section, piece, normalize(piece), fact_names, "facts"))
+            self.passages.append(Passage(self._section, piece, normalize(piece), fact_names, "facts"))
 
-    def _end_section(self) -> None:
-        self._end_passage()
-        if self._captions:
-            for piece in _split_lines("\n".join(self._captions), _PASSAGE_CHARS):
-                self._passages.append(Passage(self._section, piece, normalize(piece), kind="caption"))
-            self._captions.clear()
+
+def _main_kind(kinds: list[PassageKind], pieces: list[str]) -> PassageKind:
+    """Return what most of the text is; a passage is a caption only if nothing else is in it."""
+    if kinds.count(kinds[0]) == len(kinds):
+        return kinds[0]
+    chars: dict[PassageKind, int] = {}
+    for kind, piece in zip(kinds, pieces, strict=True):
+        chars[kind] = chars.get(kind, 0) + (len(piece) if kind != "caption" else 0)
+    return max(chars, key=chars.__getitem__)
 
 
 def _is_introduction(block: Block) -> bool:
@@ -277,6 +271,19 @@ def _split_block(block: Block) -> list[str]:
         code, _, closing = rest.rpartition("\n")
         return [f"{opening}\n{lines}\n{closing}" for lines in _split_lines(code, _PASSAGE_CHARS)]
     return _split_lines(text, _PASSAGE_CHARS)
+
+
+def _split_facts(text: str) -> list[str]:
+    """Split facts between their lines; each part starts with the title of the box, if it has one."""
+    title, _, facts = text.partition("\n")
+    has_title = ": " not in title and len(text) > _PASSAGE_CHARS
+    if not has_title:
+        title, facts = "", text
+    pieces = _split_lines(facts, _PASSAGE_CHARS - len(title))
+    if len(pieces) > 1 and len(pieces[-1]) <= _MAX_REST_CHARS:
+        rest = pieces.pop()
+        pieces[-1] += f"\n{rest}"
+    return [f"{title}\n{lines}" for lines in pieces] if has_title else pieces
 
 
 def _split_lines(text: str, size: int) -> list[str]:

@@ -13,6 +13,7 @@ from openzim_mcp.worker.readers.html.reader import read_html
 WIKI = "built/wiki_real_pub.zim"
 MINI = "real/wikipedia_en_100_mini_2022-10.zim"
 SPLIT = "real/wikipedia_en_ray_charles_2015-06_split.zimaa"
+AY = "real/wikipedia_ay_all_nopic_2017-03.zim"
 ADY = "real/wikipedia_ady_all_nopic_2026-02.zim"
 
 
@@ -55,6 +56,11 @@ def read_page(zims: Path, archive: str, path: str) -> Document:
         # names in bold inside a wide cell
         (WIKI, "Bob_Boone", "As Manager", "Kansas City Royals (1995-1997); Cincinnati Reds (2001-2003)"),
         (ADY, "Кощхьэблэ_къедзыгъо", "Official website", "http://www.admin-koshehabl.ru"),
+        # several names in a cell, several values in the other
+        (WIKI, "Santo_Adriano", "Population (2005), Density", "7.47 people/km²"),
+        # a box that only its place says is one
+        (AY, "A/Acambay.html", "Jaqinaka", "60,918 (2010)"),
+        (WIKI, "Berwick_Carbuilders", "Arena", "Stenko Arena"),
         # values keep their parts, without marks of references
         (WIKI, "Python_(programming_language)", "Designed by", "Guido van Rossum"),
         (WIKI, "Python_(programming_language)", "Filename extensions", ".py, .pyw, .pyz, .pyi, .pyc, .pyd"),
@@ -72,6 +78,7 @@ def test_real_box_has_the_fact(zims: Path, archive: str, path: str, name: str, v
     ("archive", "path", "name"),
     [
         (WIKI, "Brazil", "Population, Total"),
+        (WIKI, "Brazil", "Flag"),
         (WIKI, "Lafayette,_Minnesota", "Elevation, Total"),
         # the title of a box does not name its picture
         (MINI, "A/Bob_Dylan", "Bob Dylan"),
@@ -124,7 +131,9 @@ def test_infobox_becomes_key_facts() -> None:
     )
 
     assert document.facts == (("Born", "Robinson; Albany"), ("Jobs", "Singer; Pianist"), ("Trinomial name", "*Canis*"))
-    assert document.blocks[0].text == "- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
+    assert document.blocks[0].text == (
+        "- Ray Charles\n- Born: Robinson; Albany\n- Jobs: Singer; Pianist\n- Trinomial name: *Canis*"
+    )
 
 
 def test_fact_names_include_their_group() -> None:

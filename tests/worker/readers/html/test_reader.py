@@ -345,6 +345,13 @@ def test_deep_nesting_keeps_the_text() -> None:
     assert "deep" in read_body("<div>" * 5000 + "deep").body
 
 
+@pytest.mark.parametrize(
+    "start", ["<table class='infobox'><tr><td>", "<table class='w'><tr><td>x</td><td>", "<ul><li>"]
+)
+def test_deeply_nested_tables_and_lists_keep_the_text(start: str) -> None:
+    assert "deep" in read_body(start * 400 + "deep").body
+
+
 def test_empty_page_is_an_empty_document() -> None:
     for raw in (b"", b"<html></html>", b"\x00\x01", b"<body></body>"):
         assert read_html(raw, "x").body == ""

@@ -1,28 +1,20 @@
-"""Infoboxes: the rows of a box as key facts, each a name and a value."""
+"""Infoboxes: key facts, each a name and a value."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.text import normalize, strip_invisible
+from openzim_mcp.text import normalize
+from openzim_mcp.worker.readers.html.box_rows import Row, RowReader, join_name
 from openzim_mcp.worker.readers.html.headings import is_reference_heading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from selectolax.lexbor import LexborNode
 
-    from openzim_mcp.worker.readers.html.walker import Attributes, BoxRows, Walker
+    from openzim_mcp.worker.readers.html.walker import BoxRows, Walker
 
-_BULLET = re.compile(r"^[-–—•·‣▪\s]+")  # noqa: RUF001
-_LINE_MARK = re.compile(r"^(?:[-–•·‣▪:]\s+)+")  # noqa: RUF001
-_REFERENCE_MARK = re.compile(r"\[(?:\d+|[a-z]|N\d+|note \d+|edit|show|hide|update|citation needed)\]", re.IGNORECASE)
-_FOOTNOTE = re.compile(r"(?<=[^\W\d_]{3})[¹²³⁴⁵⁶⁷⁸⁹†‡]+(?=\s|$)")
-# A bold name at the start of a line, the colon inside or outside of the bold.
-_BOLD_NAME = re.compile(r"^\*\*([^*]{1,60}?)(?::\*\*|\*\*\s*:|\*\*$)\s*")
-_PLAIN_NAME = re.compile(r"^([^:;.]{1,30}):\s+(?=\S)")
 _PERIOD = re.compile(r"^\(?(?:[\w.]+ ){0,2}\d{4}(?: [\w.]+){0,2}\)?$")
 _ARROW_ROW = re.compile(r"^[<«←‹◄].*\|.*[>»→›►]$")  # noqa: RUF001
 # Names that say nothing without the heading above them.
@@ -31,49 +23,10 @@ _GENERIC_NAMES = frozenset(
     "estimate|census|gesamt|insgesamt|pro kopf|dichte|par habitant|densité|per cápita|densidad|densidade|densità|"
     "pro capite|totaal|dichtheid|всего|плотность|на душу населения|ogółem|gęstość|toplam|yoğunluk".split("|")
 )
-_MAX_HEADING_CHARS = 120
 _MIN_GRID_CELLS = 5
 _MIN_NAVIGATION_LINKS = 8
 _NAVIGATION_SHARE = 0.6
 _NAVIGATION = ".navbar, .NavFrame, .plainlinksneverexpand.noprint"
-
-
-class _Cell(NamedTuple):
-    lines: list[str]
-    is_header: bool
-    """A header cell, or one that is all bold."""
-    is_caption: bool = False
-    is_column_name: bool = False
-
-    @property
-    def is_bullet(self) -> bool:
-        line = self.lines[0]
-        return not line[0].isalnum() and _BULLET.match(line) is not None
-
-    @property
-    def is_marked(self) -> bool:
-        """Whether the cell looks like the name of a value."""
-        return self.is_header or self.lines[0].endswith(":") or self.is_bullet
-
-
-class _Row(NamedTuple):
-    kind: Literal["title", "heading", "group", "pair", "wide", "caption", "cells"]
-    name: str
-    value: str = ""
-    cell_count: int = 1
-    is_marked: bool = False
-    is_all_header: bool = False
-    is_subrow: bool = False
-    """It has a bullet: it belongs to the row above it."""
-    is_merged: bool = False
-    """It is drawn as one group with the rows above it: it belongs to the heading of these, if there is one."""
-
-    @property
-    def is_column(self) -> bool:
-        """Whether this is a row of a table rather than a name and a value: its first cell looks like data."""
-        return self.kind == "cells" or (
-            self.kind == "pair" and not self.is_marked and not any(map(str.isalpha, self.name))
-        )
 
 
 class _Fact(NamedTuple):
@@ -86,10 +39,10 @@ class _Fact(NamedTuple):
 def add_infobox(walker: Walker, node: LexborNode, rows: BoxRows) -> None:
     """Add the facts of a box as one block, and captions as another; a box of links to other articles is left out."""
     first_link = len(walker.links)
-    reader = _RowReader(walker)
+    reader = RowReader(walker)
     caption = next((child for child in node.iter() if child.tag == "caption"), None)
     if caption is not None:
-        reader.rows.append(_Row("title", _join_name(reader.read_lines(caption))))
+        reader.rows.append(Row("title", join_name(reader.read_lines(caption))))
     reader.read_rows(rows)
     if _is_navigation(node, reader.rows, [link.text for link in walker.links[first_link:]]):
         walker.dropped["navigation"] += 1
@@ -102,7 +55,7 @@ def add_infobox(walker: Walker, node: LexborNode, rows: BoxRows) -> None:
         walker.add_block("figure", f"[Image: {text}]")
 
 
-def _is_navigation(node: LexborNode, rows: list[_Row], links: list[str]) -> bool:
+def _is_navigation(node: LexborNode, rows: list[Row], links: list[str]) -> bool:
     """Return whether no row names a value, and the box is a template of links or mostly links."""
     if any(row.kind == "pair" for row in rows):
         return False
@@ -110,184 +63,6 @@ def _is_navigation(node: LexborNode, rows: list[_Row], links: list[str]) -> bool
         return True
     chars = sum(len(row.name) + len(row.value) for row in rows)
     return len(links) >= _MIN_NAVIGATION_LINKS and sum(map(len, links)) > _NAVIGATION_SHARE * chars
-
-
-class _RowReader:
-    """Reads the rows of a box; a table inside a wide cell gives rows of the same box."""
-
-    def __init__(self, walker: Walker) -> None:
-        self.rows: list[_Row] = []
-        self._walker = walker
-
-    def read_rows(self, rows: BoxRows) -> None:
-        walker = self._walker
-        outer, is_in_table = walker.read_box_rows, walker.is_in_table
-        read_nested_rows = self.read_rows
-        for row, cells in rows:
-            visible = [cell for cell in cells if not walker.is_skipped(cell[0], cell[1])]
-            # In a cell beside others, a table is part of the value.
-            is_wide = len(visible) == 1
-            walker.is_in_table = not is_wide
-            walker.read_box_rows = read_nested_rows if is_wide else None
-            is_first = not self.rows
-            read = _read_row([self._read_cell(*cell, is_wide=is_wide) for cell in visible], is_first=is_first)
-            is_merged = "merged" in row and "mergedtop" not in row
-            self.rows += [each._replace(is_merged=True) for each in read] if is_merged else read
-        walker.read_box_rows, walker.is_in_table = outer, is_in_table
-
-    def _read_cell(self, node: LexborNode, attributes: Attributes, *, is_wide: bool) -> _Cell:
-        first_link = len(self._walker.links)
-        lines = self.read_lines(node)
-        is_header = node.tag == "th"
-        if not lines or not is_wide:
-            is_header = is_header or _is_bold(lines)
-            return _Cell(lines, is_header, is_column_name=is_header and attributes.get("scope") == "col")
-        classes = attributes.get("class") or ""
-        if "subheader" in classes and not any(row.kind == "pair" for row in self.rows):
-            # At the top, it says what kind of thing this is.
-            return _Cell([line.replace("**", "") for line in lines], is_header=False)
-        is_header = is_header or "header" in classes or "above" in classes or _is_bold(lines)
-        has_image = any(link.kind == "media" for link in self._walker.links[first_link:])
-        return _Cell(lines, is_header, has_image or "image" in classes or "caption" in classes)
-
-    def read_lines(self, node: LexborNode) -> list[str]:
-        """Return the lines of a cell, without reference marks; an item of a list is a line."""
-        child = node.first_child
-        if child is None:
-            return []
-        if child.tag == "-text" and child.next is None:
-            lines = [strip_invisible(" ".join((child.text_content or "").split()))]
-        else:
-            blocks = self._walker.walk_into_blocks(node)
-            lines = [line for block in blocks for line in block.lines()]
-        return [line for line in map(_remove_reference_marks, lines) if line]
-
-
-def _is_bold(lines: list[str]) -> bool:
-    return (
-        bool(lines)
-        and lines[0].startswith("**")
-        and all(line.startswith("**") and line.endswith("**") for line in lines)
-    )
-
-
-def _remove_reference_marks(line: str) -> str:
-    return " ".join(_REFERENCE_MARK.sub("", line).split()) if "[" in line else line
-
-
-def _read_row(cells: list[_Cell], *, is_first: bool) -> Iterable[_Row]:
-    if len(cells) > 2 and cells[0].lines and not _BULLET.sub("", cells[0].lines[0]):  # noqa: PLR2004
-        # A bullet in a cell of its own.
-        cells = [cells[1]._replace(lines=[f"- {' '.join(cells[1].lines)}"]), *cells[2:]]
-    filled = [cell for cell in cells if cell.lines]
-    if len(filled) > 1:
-        return _read_cells(filled)
-    if not filled:
-        # Pictures, below the names of their columns.
-        return [_Row("cells", "")] if len(cells) > 1 else []
-    if len(cells) == 1:
-        return _read_wide_cell(filled[0], is_first=is_first)
-    if filled[0] is cells[0]:
-        return [_Row("group", _join_name(filled[0].lines))]
-    return [_Row("cells", "", join_lines(filled[0].lines))]
-
-
-def _read_wide_cell(cell: _Cell, *, is_first: bool) -> Iterator[_Row]:
-    """Read a row of one cell: a heading, lines that have names in bold, or a value of the heading above it."""
-    name = _join_name(cell.lines)
-    pair = None if is_first else _split_pair(cell)
-    if cell.is_caption and not cell.is_header:
-        yield _Row("caption", "", join_lines(cell.lines))
-    elif cell.is_header and pair:
-        yield _Row("pair", *pair, is_marked=True)
-    elif cell.is_header and len(name) <= _MAX_HEADING_CHARS and not name.endswith("."):
-        yield _Row("title" if is_first else "heading", name)
-    else:
-        yield from _read_bold_names(cell.lines)
-
-
-def _read_bold_names(lines: list[str]) -> Iterator[_Row]:
-    """Split lines where one starts with a name in bold that has a value, in its line or the next ones."""
-    parts: list[tuple[str, list[str]]] = [("", [])]
-    for number, line in enumerate(lines):
-        bold = _BOLD_NAME.match(line)
-        rest = line[bold.end() :] if bold else ""
-        if bold and (rest or (number + 1 < len(lines) and not _BOLD_NAME.match(lines[number + 1]))):
-            parts.append((_join_name([bold[1]]), [rest] if rest else []))
-        else:
-            parts[-1][1].append(line)
-    for name, values in parts:
-        if values:
-            yield _Row("pair" if name else "wide", name, join_lines(values), is_marked=bool(name))
-
-
-def _read_cells(cells: list[_Cell]) -> list[_Row]:
-    """Read a row of several cells: a name and its value, a pair in each cell, or a row of a table."""
-    first, *others = cells
-    if not first.is_header and (pairs := _split_pairs(cells)):
-        return [_Row("pair", *pair, is_marked=True) for pair in pairs]
-    is_all_header = first.is_header and all(cell.is_header for cell in others)
-    is_table_row = len(others) > 1 and (is_all_header or not first.is_marked)
-    if is_table_row or (is_all_header and all(cell.is_column_name for cell in cells)):
-        return [_Row("cells", "", _join_cells(cells), len(cells))]
-    value = join_lines(others[0].lines) if len(others) == 1 else "; ".join(join_lines(cell.lines) for cell in others)
-    is_bullet = first.is_bullet
-    is_marked = is_bullet or first.is_marked
-    return [_Row("pair", _join_name(first.lines), value, len(cells), is_marked, is_all_header, is_bullet)]
-
-
-def _split_pairs(cells: list[_Cell]) -> list[tuple[str, str]]:
-    """Return the pairs of a row that has one in each cell, else nothing."""
-    pairs = []
-    for cell in cells:
-        pair = _split_pair(cell)
-        if pair is None:
-            return []
-        pairs.append(pair)
-    return pairs
-
-
-def _split_pair(cell: _Cell) -> tuple[str, str] | None:
-    line = " ".join(cell.lines)
-    if ":" not in line and not line.startswith("**"):
-        return None
-    name = _BOLD_NAME.match(line) or _PLAIN_NAME.match(line.replace("**", ""))
-    if name is None:
-        return None
-    value = name.string[name.end() :]
-    return (_join_name([name[1]]), value) if value else None
-
-
-def _join_cells(cells: Sequence[_Cell]) -> str:
-    """Return a row of a table; where the first cell is a list of years, each year is a row."""
-    years = cells[0].lines
-    if len(years) > 1 and all(year[0].isdigit() for year in years) and all(len(c.lines) == len(years) for c in cells):
-        return "; ".join(" | ".join(lines) for lines in zip(*(cell.lines for cell in cells), strict=True))
-    return " | ".join(join_lines(cell.lines) for cell in cells).replace("**", "")
-
-
-def _join_name(lines: list[str]) -> str:
-    name = " ".join(lines).replace("*", "").rstrip(" :")
-    if not name[:1].isalnum():
-        name = _BULLET.sub("", name)
-    return name if name.isascii() else _FOOTNOTE.sub("", name)
-
-
-def join_lines(lines: Sequence[str]) -> str:
-    """Return lines as one value: apart by a semicolon, unless one continues the other."""
-    if len(lines) == 1 and lines[0].isalnum():
-        return lines[0]
-    text = ""
-    for marked in lines:
-        line = marked if marked[0].isalnum() else _LINE_MARK.sub("", marked)
-        if not text or not line:
-            text += line
-        elif text[-1] in ",;:(/" or line[0] in "(,;)":
-            text += f" {line}"
-        else:
-            text += f"; {line}"
-    text = text.rstrip(" ,;")
-    return text[2:-2] if text.startswith("**") and text.find("**", 2) == len(text) - 2 else text
 
 
 class _FactCollector:
@@ -300,16 +75,18 @@ class _FactCollector:
         self._heading = self._group = ""
         self._unused_heading = ""
         """The heading, until a value follows it."""
+        self._is_below_pictures = False
 
-    def collect(self, rows: list[_Row]) -> list[_Fact]:
-        end = _Row("heading", "")
+    def collect(self, rows: list[Row]) -> list[_Fact]:
+        end = Row("heading", "")
         for row, following in zip(rows, [*rows[1:], end], strict=True):
             self._add_row(row, following)
+            self._is_below_pictures = row.kind == "cells" and not row.value
         return [fact for fact in self._facts if any(map(str.isalnum, fact.value))]
 
-    def _add_row(self, row: _Row, following: _Row) -> None:
+    def _add_row(self, row: Row, following: Row) -> None:
         if following.is_subrow and row.kind in {"title", "wide"}:
-            row = row._replace(kind="heading", name=row.name or _join_name([row.value]))
+            row = row._replace(kind="heading", name=row.name or join_name([row.value]))
         if row.kind == "pair" and not self._is_table_row(row, following):
             self._add_pair(row, following)
         elif row.kind == "heading":
@@ -323,27 +100,29 @@ class _FactCollector:
         else:
             self._add_table_row(row)
 
-    def _add_wide(self, row: _Row) -> None:
+    def _add_wide(self, row: Row) -> None:
         value = row.value or row.name
-        if not is_reference_heading(self._unused_heading) and not (
-            not self._unused_heading and _comparable(value) in self._title
-        ):
+        repeats_title = row.kind == "wide" and not self._unused_heading and _comparable(value) in self._title
+        if not repeats_title and not is_reference_heading(self._unused_heading):
             self._facts.append(_Fact("", self._unused_heading, value))
         self._unused_heading = ""
 
-    def _add_caption(self, row: _Row) -> None:
+    def _add_caption(self, row: Row) -> None:
         if self._unused_heading:
             self._add_wide(row)
         else:
             self.captions.append(row.value)
 
-    def _is_table_row(self, row: _Row, following: _Row) -> bool:
+    def _is_table_row(self, row: Row, following: Row) -> bool:
         """Return whether a row belongs to a table: data, names of columns, or the two sides of a battle."""
         if row.is_all_header:
             return following.is_column or (following.kind == "pair" and not following.is_marked)
-        return not row.is_marked and (row.is_column or (bool(self._unused_heading) and following.kind == "heading"))
+        if row.is_marked:
+            return False
+        is_alone = bool(self._unused_heading) and following.kind == "heading"
+        return is_alone or self._is_below_pictures or row.is_column
 
-    def _add_table_row(self, row: _Row) -> None:
+    def _add_table_row(self, row: Row) -> None:
         value = f"{row.name} | {row.value}" if row.name else row.value
         self._unused_heading = ""
         if not value or _ARROW_ROW.match(value):
@@ -356,7 +135,7 @@ class _FactCollector:
         else:
             self._facts.append(_Fact("", self._heading, value))
 
-    def _add_pair(self, row: _Row, following: _Row) -> None:
+    def _add_pair(self, row: Row, following: Row) -> None:
         name = row.name
         belongs = row.is_subrow or (row.is_merged and self._group == self._heading)
         if belongs and self._group:

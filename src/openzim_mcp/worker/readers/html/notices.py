@@ -35,6 +35,15 @@ _NEIGHBOUR_WORDS = (
     "पिछला|अगला|sebelumnya|berikutnya|trước|tiếp|lên"
 )
 _NEIGHBOUR = re.compile(rf"^[\W_]*(?:{_NEIGHBOUR_WORDS})(?![^\W\d_])", re.IGNORECASE)
+# The first letters of all these, as a quick test: nearly no text is one.
+_START_CHARS = 3
+_STARTS = frozenset(word[:_START_CHARS] for word in _NEIGHBOUR_WORDS.split("|")) | frozenset(
+    "thi the tex con unl cop (c) lic all ret las ask vie jum ski dow rea edi imp rep pri bac tab hom mai doc acc ini "
+    "sta".split()
+)
+_EMPHASIS = " *_-"
+_NOTICE_KINDS = frozenset({"paragraph", "list"})
+_PUBLIC_DOMAIN = "in the Public Domain"
 _PART = re.compile(r"\s*[|\n]\s*")
 _EBOOK_START = "*** START OF TH"
 _EBOOK_END = re.compile(r"\*\*\* ?END OF TH|End of (?:the )?Project Gutenberg")
@@ -47,16 +56,20 @@ _EBOOK_FACT = re.compile(
 def mark_notices(blocks: list[Block]) -> None:
     """Change the kind of the blocks at the edges of a page that are notices, unless it has nothing else."""
     count = len(blocks)
-    edges = {*range(min(_EDGE_BLOCKS, count)), *range(max(0, count - _EDGE_BLOCKS), count)}
-    found = [number for number in edges if _is_notice(blocks[number])]
-    if len(found) < sum(block.kind != "heading" for block in blocks):
+    last_start = max(_EDGE_BLOCKS, count - _EDGE_BLOCKS)
+    found = [number for number, block in enumerate(blocks[:_EDGE_BLOCKS]) if _is_notice(block)]
+    found += [number for number, block in enumerate(blocks[last_start:], last_start) if _is_notice(block)]
+    if found and len(found) < sum(block.kind != "heading" for block in blocks):
         for number in found:
             blocks[number] = blocks[number]._replace(kind="notice")
 
 
 def _is_notice(block: Block) -> bool:
     text = block.text
-    if len(text) > _MAX_NOTICE_CHARS or block.kind not in {"paragraph", "list"}:
+    if len(text) > _MAX_NOTICE_CHARS or block.kind not in _NOTICE_KINDS:
+        return False
+    start = text.lstrip(_EMPHASIS)[:_START_CHARS].lower()
+    if start not in _STARTS and start[:2] not in _STARTS and start[:1] != "©" and _PUBLIC_DOMAIN not in text:
         return False
     if _NOTICE.match(text):
         return True

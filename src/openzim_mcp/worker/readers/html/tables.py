@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from openzim_mcp.worker.readers.html.boilerplate import ElementRole, element_roles
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
     Cells = list[list[LexborNode]]
 
+_TABLE_DEPTH = 4
+"""A table counts as several elements towards the depth limit, as it takes several calls."""
+_FLOAT_RIGHT = re.compile(r"float\s*:\s*right")
+_BOX_COLUMNS = 2
+_MIN_BOX_PAIRS = 3
 _MAX_COLSPAN = 50
 _MAX_ROWSPAN = 500
 
@@ -23,10 +29,16 @@ _MAX_ROWSPAN = 500
 def add_table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Add a table as what it is: key facts, text or data."""
     walker.flush()
+    walker.depth += _TABLE_DEPTH
+    _add_table(walker, node, attributes)
+    walker.depth -= _TABLE_DEPTH
+
+
+def _add_table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     if walker.read_box_rows is not None:
         walker.read_box_rows(_box_rows(walker, node))
         return
-    if element_roles(attributes.get("class") or "") & ElementRole.INFOBOX and not walker.is_nested:
+    if not walker.is_nested and _is_infobox(walker, node, attributes):
         add_infobox(walker, node, _box_rows(walker, node))
         return
     rows = [row for row in _table_rows(node) if not walker.is_skipped(row, row.attributes)]
@@ -50,6 +62,18 @@ def _table_rows(node: LexborNode) -> Iterator[LexborNode]:
             yield child
         elif child.tag in {"tbody", "thead", "tfoot"}:
             yield from (row for row in child.iter() if row.tag == "tr")
+
+
+def _is_infobox(walker: Walker, node: LexborNode, attributes: Attributes) -> bool:
+    """Return whether a table is an infobox: by its class or, in the lead, as a box of names and values at the right."""
+    classes = attributes.get("class")
+    if classes:
+        return bool(element_roles(classes) & ElementRole.INFOBOX)
+    style = attributes.get("style") or ""
+    if walker.outline.current or not (attributes.get("align") == "right" or _FLOAT_RIGHT.search(style)):
+        return False
+    widths = [sum(cell.tag in {"td", "th"} for cell in row.iter()) for row in _table_rows(node)]
+    return max(widths, default=0) == _BOX_COLUMNS and widths.count(_BOX_COLUMNS) >= _MIN_BOX_PAIRS
 
 
 def _box_rows(walker: Walker, node: LexborNode) -> BoxRows:

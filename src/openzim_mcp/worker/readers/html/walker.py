@@ -72,12 +72,12 @@ class Walker:
         """Takes the rows of a table inside a wide cell of an infobox."""
         self.same_page_link_chars = 0
         self._handlers = handlers
-        self._depth = 0
+        self.depth = 0
 
     def walk(self, node: LexborNode) -> None:
         """Walk over the children of a node."""
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
             self.buffer.append(node.text(separator=" "))
         else:
             child = node.first_child
@@ -90,7 +90,7 @@ class Walker:
                 elif tag is not None and tag[0] != "-":
                     self._walk_element(child, tag)
                 child = child.next
-        self._depth -= 1
+        self.depth -= 1
 
     def _walk_element(self, node: LexborNode, tag: str) -> None:
         handler = self._handlers.tags.get(tag)
