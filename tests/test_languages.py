@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.languages import three_letter_code, two_letter_code
+from openzim_mcp.languages import has_unsegmented_language, three_letter_code, two_letter_code
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,11 @@ from openzim_mcp.languages import three_letter_code, two_letter_code
 def test_language_codes_are_converted_both_ways(code: str, three_letters: str, two_letters: str) -> None:
     assert three_letter_code(code) == three_letters
     assert two_letter_code(code) == two_letters
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [("tha", True), ("eng,lao", True), ("my", True), ("shn", True), ("zho,jpn", False), ("", False)],
+)
+def test_unsegmented_languages_are_known(codes: str, expected: bool) -> None:
+    assert has_unsegmented_language(codes) is expected
