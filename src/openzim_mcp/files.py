@@ -19,6 +19,11 @@ def cache_directory() -> str:
     return platformdirs.user_cache_dir("openzim-mcp", appauthor=False)
 
 
+def archives_directory() -> str:
+    """Return the directory of what is known of archives: one below it for each identity, with facts and indexes."""
+    return os.path.join(cache_directory(), "archives")
+
+
 def write_atomic(path: str, data: str | bytes, *, mode: int = 0o600) -> None:
     """Write a file in one step: a reader sees the old content or the new, never a part of it.
 

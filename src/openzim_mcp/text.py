@@ -148,8 +148,13 @@ def tokenize(normalized: str) -> list[str]:
 
 
 def _ngrams(run: str) -> list[str]:
-    size = 3 if is_unsegmented_script(run) else 2
+    size = ngram_size(run)
     return [run[i : i + size] for i in range(len(run) - size + 1)] or [run]
+
+
+def ngram_size(run: str) -> int:
+    """Return how many characters of a run without spaces are one token."""
+    return 3 if is_unsegmented_script(run) else 2
 
 
 def is_unspaced_script(word: str) -> bool:

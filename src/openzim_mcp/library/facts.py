@@ -66,7 +66,7 @@ class FactStore:
     """The facts of all archives."""
 
     def __init__(self, directory: str | None = None) -> None:
-        self._directory = directory or os.path.join(files.cache_directory(), "archives")
+        self._directory = directory or files.archives_directory()
         self._facts: dict[Identity, ArchiveFacts] = {}
 
     def of(self, identity: Identity) -> ArchiveFacts:

@@ -16,7 +16,7 @@ from libzim.suggestion import SuggestionSearcher
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import EntryRow
 from openzim_mcp.text import safe_line
-from openzim_mcp.zimfile import ZimFile
+from openzim_mcp.zimfile import ZimFile, stat_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,6 +57,7 @@ class Archive:
         self._parts = parts
         self._frequencies: LRUCache[str, int] = LRUCache(_CACHED_FREQUENCIES)
         with self._translated_errors():
+            self.identity = stat_parts(parts).identity
             self._zim = ZimArchive(parts[0])
 
     @contextlib.contextmanager

@@ -61,6 +61,7 @@ async def _find_passages(context: QueryContext, query: str) -> tuple[list[Passag
     archives, known_words = await _select_archives(context, query)
     call = FindPassages(query, scan_seconds=context.app.scan_seconds, known_words=known_words)
     outcomes = await replace(context, archives=archives).call_each(call)
+    context.app.passage_indexes.request(archives)
     return list(outcomes.results.values()), [f"{name}.zim" for name in outcomes.errors]
 
 
@@ -244,6 +245,7 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
         scan_seconds=context.app.scan_seconds,
     )
     outcomes = await context.app.workers.call_each(context.archives, call)
+    context.app.passage_indexes.request(context.archives)
     hits = merge_hits(outcomes.results)[start : start + context.limit]
     if not hits and not start:
         return await _no_results_reply(context, query)

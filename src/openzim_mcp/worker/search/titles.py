@@ -93,6 +93,19 @@ def titles_by_prefix(archive: Archive, text: str) -> list[str]:
     return list(dict.fromkeys(match.target for match in _suggest_matches(archive, text, _MAX_TITLE_HITS)))
 
 
+def titles_by_substring(archive: Archive, text: str) -> list[str]:
+    """Return the paths of articles whose titles occur in a text without spaces between its words, the longest first."""
+    normalized = normalize(text)
+    found: dict[str, int] = {}
+    for number in archive.content[:_MAX_SCANNED_TITLES]:
+        title = normalize(without_qualifier(archive.title_by_id(number)))
+        if len(title) >= _MIN_SHORT_RUN_CHARS and title in normalized:
+            match = archive.look_up(path=archive.path_by_id(number))
+            if match:
+                found.setdefault(match.target, len(title))
+    return sorted(found, key=lambda path: -found[path])[:_MAX_TITLE_HITS]
+
+
 def case_variants(words: list[str], stop_words: frozenset[str]) -> list[str]:
     """Return words joined in the cases in which titles are written."""
     plain = " ".join(words)
