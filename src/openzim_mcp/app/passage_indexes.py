@@ -14,6 +14,8 @@ from openzim_mcp.calls.archive import BuildPassageIndex, CheckPassageIndex
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from anyio.streams.memory import MemoryObjectSendStream
+
     from openzim_mcp.pool.jobs import JobRunner
     from openzim_mcp.pool.pool import Pool
     from openzim_mcp.zimfile import ArchiveFile, Identity
@@ -27,9 +29,8 @@ class PassageIndexBuilder:
     def __init__(self, workers: Pool, jobs: JobRunner) -> None:
         self._workers = workers
         self._jobs = jobs
-        self._is_running = False
         self._tried: set[Identity] = set()
-        self._send, self._receive = anyio.create_memory_object_stream["ArchiveFile"](math.inf)
+        self._queue: MemoryObjectSendStream[ArchiveFile] | None = None
 
     def request(self, archives: Iterable[ArchiveFile]) -> None:
         """Let the indexes be built that some archives need and do not have; return at once.
@@ -37,18 +38,26 @@ class PassageIndexBuilder:
         Nothing happens unless `run` runs: a command ends before an index could be complete.
         """
         for archive in archives:
-            if self._is_running and archive.identity not in self._tried:
+            if self._queue and archive.identity not in self._tried:
                 self._tried.add(archive.identity)
-                self._send.send_nowait(archive)
+                self._queue.send_nowait(archive)
 
     async def run(self) -> None:
         """Build what is requested, until cancelled."""
-        self._is_running = True
-        async for archive in self._receive:
+        queue, requested = anyio.create_memory_object_stream["ArchiveFile"](math.inf)
+        with queue, requested:
+            self._queue = queue
             try:
-                await self._build_if_needed(archive)
-            except errors.OpenZimMcpError as error:
-                log.info("no index of passages of %s: %s", archive.name, error.message)
+                async for archive in requested:
+                    await self._try_to_build(archive)
+            finally:
+                self._queue = None
+
+    async def _try_to_build(self, archive: ArchiveFile) -> None:
+        try:
+            await self._build_if_needed(archive)
+        except errors.OpenZimMcpError as error:
+            log.info("no index of passages of %s: %s", archive.name, error.message)
 
     async def _build_if_needed(self, archive: ArchiveFile) -> None:
         check = await self._workers.call(archive, CheckPassageIndex())

@@ -177,7 +177,11 @@ def search_passages(archive: Archive, text: str, entry_filter: Filter) -> Search
         return None
     query = ParsedQuery(text, language, terms, {})
     scores = {path: FULL_MATCH_SCORE * score for path, score in pages.items() if archive.look_up(path=path)}
-    return _rank_with_titles(archive, query, scores, entry_filter)
+    results = _rank_with_titles(archive, query, scores, entry_filter)
+    if archive.has_fulltext_index:
+        return results
+    note = f"It has no full-text index of its own: {index.passages} passages were searched by trigrams."
+    return replace(results, reason=NO_INDEX, note=note)
 
 
 def search_index(
