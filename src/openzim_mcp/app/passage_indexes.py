@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio import to_thread
 
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import BuildPassageIndex, CheckPassageIndex
@@ -71,4 +72,5 @@ class PassageIndexBuilder:
         elif run.result.state == "complete":
             # Results from before the index was there would be shown for as long as they are cached.
             self._workers.results.drop(archive.identity)
+            await to_thread.run_sync(self._workers.facts.remove_old)
             log.info("index of passages of %s is complete: %d passages", archive.name, run.result.passages)

@@ -263,6 +263,16 @@ def test_thai_titles_are_found_in_a_large_archive(tmp_path: Path, monkeypatch: p
     assert [paths(search(archive, "บ้านเกิดของแตงโมอยู่ทวีปอะไร"))[0] for archive in archives] == ["แตงโม", "แตงโม"]
 
 
+@pytest.mark.parametrize(("language", "expected"), [("tha", ["แตงโม"]), ("", ["แตงโม"]), ("eng", [])])
+def test_thai_query_scans_archives_that_may_have_thai(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str, expected: list[str]
+) -> None:
+    monkeypatch.setattr(fulltext, "_MAX_RESCANNED_ARTICLES", 0)
+    archive = Archive("x", [str(write_zim(tmp_path / "x.zim", THAI, metadata={"Language": language}))])
+
+    assert paths(search(archive, "ถิ่นกำเนิดในทวีป"))[:1] == expected
+
+
 def test_passage_index_serves_archives_without_an_index(zims: Path) -> None:
     path = zims / "real/wikipedia_ay_all_nopic_2017-03.zim"
     build_index(path)

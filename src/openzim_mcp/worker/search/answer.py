@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openzim_mcp.calls.search import Estimate, Passage, Passages, Sentence
-from openzim_mcp.languages import has_unsegmented_language
-from openzim_mcp.text import is_unsegmented_script, normalize, sentence_ends, tokenize
+from openzim_mcp.text import normalize, sentence_ends, tokenize
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
-from openzim_mcp.worker.search.fulltext import Filter, search_or_scan, search_without_index
+from openzim_mcp.worker.search.fulltext import Filter, cannot_find_words, search_or_scan, search_without_index
 from openzim_mcp.worker.search.query import parse_query, query_language
 
 if TYPE_CHECKING:
@@ -52,8 +51,7 @@ def _has_exact_title(archive: Archive, title: str) -> bool:
 
 def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
     """Estimate how much of a question the best candidate covers; without an index that finds its words, unknown."""
-    cannot_find_words = is_unsegmented_script(call.query) and has_unsegmented_language(archive.languages)
-    if not archive.has_fulltext_index or cannot_find_words:
+    if not archive.has_fulltext_index or cannot_find_words(archive, call.query):
         return Estimate(None, [])
     query = parse_query(archive, call.query, known_words=None)
     best = max((score for _, score in find_candidates(archive, query).scored), default=0.0)

@@ -144,21 +144,29 @@ def search_or_scan(
         results = search_passages(archive, text, entry_filter)
         if results is not None:
             return results
-    if not archive.has_fulltext_index or _must_scan(archive, text):
+    if not archive.has_fulltext_index:
         return search_without_index(archive, text, entry_filter, scan_seconds)
-    similar_titles = titles.titles_by_substring(archive, text) if is_unsegmented_script(text) else []
-    results = search_index(archive, text, entry_filter, known_words, similar_titles)
-    is_small = archive.counts["articles"] <= _MAX_RESCANNED_ARTICLES
-    # The index splits scripts without spaces in its own way and may miss their words.
-    if not results.count and (is_small or any(is_unspaced_script(term.word) for term in results.query.terms)):
+    articles = archive.counts["articles"]
+    if cannot_find_words(archive, text):
+        if articles <= _MAX_SCANNED_ARTICLES:
+            results = search_without_index(archive, text, entry_filter, scan_seconds)
+            return replace(results, reason=None, note=None)
+        similar_titles = titles.titles_by_substring(archive, text)
+        return search_index(archive, text, entry_filter, known_words, similar_titles)
+    results = search_index(archive, text, entry_filter, known_words)
+    # The index splits Chinese, Japanese and Korean in its own way and may miss their words.
+    may_miss_words = not is_unsegmented_script(text) and any(
+        is_unspaced_script(term.word) for term in results.query.terms
+    )
+    if not results.count and (may_miss_words or articles <= _MAX_RESCANNED_ARTICLES):
         return replace(search_without_index(archive, text, entry_filter, scan_seconds), reason=None, note=None)
     return results
 
 
-def _must_scan(archive: Archive, text: str) -> bool:
-    """Return whether the index of an archive cannot find the words of a query in the archive's language."""
-    is_small = archive.counts["articles"] <= _MAX_SCANNED_ARTICLES
-    return is_small and is_unsegmented_script(text) and has_unsegmented_language(archive.languages)
+def cannot_find_words(archive: Archive, text: str) -> bool:
+    """Return whether the full-text index of an archive that may have a text cannot find its words."""
+    languages = archive.languages
+    return is_unsegmented_script(text) and (not languages or has_unsegmented_language(languages))
 
 
 def search_passages(archive: Archive, text: str, entry_filter: Filter) -> SearchResults | None:
