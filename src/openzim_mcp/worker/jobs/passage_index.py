@@ -60,6 +60,6 @@ def _add_pages(writer: IndexWriter, archive: Archive, report: Callable[[int, int
             item = archive.find_entry(path)
             if item and item.size <= _MAX_ENTRY_BYTES:
                 writer.add_page(item.path, item.title, read_document(archive, item))
-        except errors.OpenZimMcpArchiveError:
+        except (errors.OpenZimMcpArchiveError, UnicodeError):
             skipped += 1
     return skipped

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -180,7 +179,7 @@ def search_passages(archive: Archive, text: str, entry_filter: Filter) -> Search
     try:
         terms = weight_terms(words, lambda word: index.frequency(prefixes[word]), index.passages)
         pages = index.score_pages(terms, _MAX_INDEXED_PAGES)
-    except sqlite3.Error:
+    except passage_index.DAMAGED:
         passage_index.remove_index(archive)
         return None
     query = ParsedQuery(text, language, terms, {})

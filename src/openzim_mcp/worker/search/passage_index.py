@@ -26,10 +26,11 @@ import contextlib
 import itertools
 import os
 import sqlite3
-import urllib.parse
 import weakref
+from array import array
 from collections import defaultdict
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from openzim_mcp import errors, files
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 VERSION = 1
 MAX_TEXT_BYTES = 50_000_000
 """Archives with more text are not indexed: building would take minutes and as much disk as the text."""
+
+DAMAGED = (sqlite3.Error, ArithmeticError, TypeError, ValueError)
+"""What reading a damaged index may raise: SQLite notices most damage, but not a value of another type."""
 
 _FILE_NAME = "passages.sqlite"
 _TRIGRAM = 3
@@ -196,7 +200,7 @@ def _open_valid(archive: Archive) -> PassageIndex | None:
     path = index_path(archive.identity)
     if not os.path.exists(path):
         return None
-    with contextlib.suppress(sqlite3.Error, errors.ArchiveUnusable):
+    with contextlib.suppress(*DAMAGED, errors.ArchiveUnusable):
         index = PassageIndex(path)
         if (index.version, index.uuid) == (str(VERSION), archive.uuid):
             return index
@@ -204,11 +208,10 @@ def _open_valid(archive: Archive) -> PassageIndex | None:
 
 
 class PassageIndex:
-    """An index that is open for reading; a damaged one raises `sqlite3.Error`."""
+    """An index that is open for reading; a damaged one raises one of the errors in `DAMAGED`."""
 
     def __init__(self, path: str) -> None:
-        uri = f"file:{urllib.parse.quote(path)}?mode=ro&immutable=1"
-        self._database = sqlite3.connect(uri, uri=True)
+        self._database = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         weakref.finalize(self, self._database.close)
         self._database.execute("PRAGMA trusted_schema=OFF")
         properties = dict(self._database.execute("SELECT name, value FROM properties"))
@@ -219,17 +222,22 @@ class PassageIndex:
     @cached_property
     def passages(self) -> int:
         """How many passages there are."""
-        return len(self._places)
+        return len(self._pages)
 
     @cached_property
-    def _places(self) -> list[tuple[int, float]]:
-        """The page of each passage, and the factor of its score: the longer it is, the less a match tells."""
-        rows = self._database.execute("SELECT page, chars FROM passages ORDER BY id").fetchall()
-        average = sum(chars for _, chars in rows) / len(rows) if rows else 1.0
-        return [(page, _length_factor(chars / average)) for page, chars in rows]
+    def _pages(self) -> array[int]:
+        """The page of each passage."""
+        return array("L", (page for (page,) in self._database.execute("SELECT page FROM passages ORDER BY id")))
+
+    @cached_property
+    def _length_factors(self) -> array[float]:
+        """The factor of each passage's score: the longer it is, the less a match tells."""
+        (average,) = self._database.execute("SELECT avg(chars) FROM passages").fetchone()
+        rows = self._database.execute("SELECT chars FROM passages ORDER BY id")
+        return array("f", (_length_factor(chars / average) for (chars,) in rows))
 
     def frequency(self, word: str) -> int:
-        """Return how many passages contain a word; of a word with spaces around it, also as a part of a longer one."""
+        """Return how many passages contain a word; from three characters on, also as a part of longer words."""
         match = self._match_expression(word)
         if not match:
             return 0
@@ -260,8 +268,9 @@ class PassageIndex:
         scores = dict(in_titles)
         for passage, weight in in_passages.items():
             if 0 < passage <= self.passages:
-                page, factor = self._places[passage - 1]
-                scores[page] = max(scores.get(page, 0.0), weight * factor + in_titles.get(page, 0.0))
+                page = self._pages[passage - 1]
+                score = weight * self._length_factors[passage - 1] + in_titles.get(page, 0.0)
+                scores[page] = max(scores.get(page, 0.0), score)
         best = sorted(scores, key=lambda page: (-scores[page], page))[:limit]
         return {path: scores[page] for page in best for path in self._paths(page)}
 
