@@ -33,6 +33,7 @@ bench: $(READY) ## measure, and compare with other servers from PyPI
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/passage_index.py
 	$(BIN)/python benchmarks/answers.py
 	$(BIN)/python benchmarks/protocol.py
 	$(BIN)/python benchmarks/terminal.py

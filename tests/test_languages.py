@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.languages import three_letter_code, two_letter_code
+from openzim_mcp.languages import has_unsegmented_language, three_letter_code, two_letter_code
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,13 @@ from openzim_mcp.languages import three_letter_code, two_letter_code
 def test_language_codes_are_converted_both_ways(code: str, three_letters: str, two_letters: str) -> None:
     assert three_letter_code(code) == three_letters
     assert two_letter_code(code) == two_letters
+
+
+@pytest.mark.parametrize("codes", ["tha", "eng,lao", "my", "shn"])
+def test_unsegmented_languages_are_known(codes: str) -> None:
+    assert has_unsegmented_language(codes)
+
+
+@pytest.mark.parametrize("codes", ["eng", "zho,jpn", ""])
+def test_other_languages_are_segmented(codes: str) -> None:
+    assert not has_unsegmented_language(codes)

@@ -74,8 +74,26 @@ def test_title_words_keep_unspaced_runs_whole() -> None:
     assert text.title_words("The I.Q. of 日本語") == ["the", "iq", "of", "日本語"]
 
 
-def test_unspaced_scripts_are_tokenized_in_pairs() -> None:
-    assert text.tokenize("debian 软件包 和") == ["debian", "软件", "件包", "和"]
+@pytest.mark.parametrize(
+    ("line", "tokens"),
+    [
+        ("debian 软件包 和", ["debian", "软件", "件包", "和"]),
+        ("debian ไม้สัก กบ", ["debian", "ไม้", "ม้ส", "้สั", "สัก", "กบ"]),
+    ],
+)
+def test_unspaced_scripts_are_tokenized_in_groups(line: str, tokens: list[str]) -> None:
+    assert text.tokenize(line) == tokens
+
+
+@pytest.mark.parametrize("line", ["ไม้สัก", "ແມ່ນ້ຳ", "ភាសា", "မြစ်"])
+def test_vowel_signs_of_unsegmented_scripts_stay(line: str) -> None:
+    assert text.normalize(line) == line
+    assert text.is_unsegmented_script(f"debian {line}")
+
+
+@pytest.mark.parametrize("line", ["debian", "Zürich", "软件包", "서울", "भारत"])
+def test_other_scripts_are_segmented(line: str) -> None:
+    assert not text.is_unsegmented_script(line)
 
 
 def test_word_spans_are_slices_of_the_text() -> None:

@@ -198,6 +198,11 @@ class Settings(BaseSettings):
     )
     server_name: str = Field("openzim-mcp", min_length=1, max_length=100, description="server name shown to clients")
     subscriptions_enabled: bool = Field(True, description="notify clients of changes")
+    passage_index_enabled: bool = Field(
+        True,
+        description="index the passages of archives without a full-text index, or in Thai, Lao, Khmer or Burmese, "
+        "when they are first searched: in the background, in the cache directory, up to 50 MB of text",
+    )
     watch_interval_seconds: int = Field(5, ge=1, le=60, description="how often directories are scanned for changes")
     cache: CacheSettings = CacheSettings()
     content: ContentSettings = ContentSettings()

@@ -22,6 +22,15 @@ _PAIRS = [(two, three.split("/")) for two, _, three in (row.partition(":") for r
 _TO_THREE = {code: three[0] for two, three in _PAIRS for code in (two, *three)}
 _TO_TWO = {code: two for two, three in _PAIRS for code in three}
 
+# Languages whose script has no spaces between words, and that full-text indexes do not segment: Thai, Lao, Khmer, and
+# those in Burmese script (Burmese, Shan, Mon).
+_UNSEGMENTED = frozenset({"th", "lo", "km", "my", "shn", "mnw"})
+
+
+def has_unsegmented_language(codes: str) -> bool:
+    """Return whether one of an archive's languages (`tha`, `eng,lao`) is one that full-text indexes do not segment."""
+    return any(two_letter_code(code) in _UNSEGMENTED for code in codes.split(","))
+
 
 def three_letter_code(code: str) -> str:
     """Return `eng` for `en`, `ENG` or `en-GB`; an unknown code stays, in lower case and without region."""

@@ -34,6 +34,8 @@ _UNSPACED = (
     "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+# Thai, Lao, Burmese and Khmer: full-text indexes neither find their words nor split them.
+_UNSEGMENTED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _LETTER = rf"[^\W_{_UNSPACED}]"
 # A run of an unspaced script; initials (U.S.); or a word, of which C++, C#, AT&T and O'Brien are each one.
 _WORD = re.compile(
@@ -89,13 +91,14 @@ def _escape_line(line: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """Return a text without case and accents, as the full-text indexes hold it."""
+    """Return a text without case and accents, as the full-text indexes hold it; Thai vowel signs and the like stay."""
     lower = text.lower()
     if lower.isascii():
         return lower
     decomposed = unicodedata.normalize("NFD", lower)
     for character in set(decomposed):
-        if character > "\u02ff" and unicodedata.category(character).startswith("M"):
+        is_mark = character > "\u02ff" and unicodedata.category(character).startswith("M")
+        if is_mark and not _UNSEGMENTED.match(character):
             decomposed = decomposed.replace(character, "")
     return unicodedata.normalize("NFC", decomposed)
 
@@ -133,20 +136,35 @@ def word_at(text: str, position: int) -> tuple[int, int, str]:
 
 
 def tokenize(normalized: str) -> list[str]:
-    """Return the words of a normalized text in order; unspaced scripts give pairs of characters, as in the indexes."""
+    """Return the words of a normalized text in order; of unspaced scripts, groups of characters.
+
+    They are pairs, as in the full-text indexes; of Thai, Lao, Burmese and Khmer, which are not in these, groups of
+    three.
+    """
     words = find_words(normalized)
     if normalized.isascii() or not _UNSPACED_CHARACTER.search(normalized):
         return words
-    return [token for word in words for token in (_pairs(word) if is_unspaced_script(word) else (word,))]
+    return [token for word in words for token in (_ngrams(word) if is_unspaced_script(word) else (word,))]
 
 
-def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+def _ngrams(run: str) -> list[str]:
+    size = ngram_size(run)
+    return [run[i : i + size] for i in range(len(run) - size + 1)] or [run]
+
+
+def ngram_size(run: str) -> int:
+    """Return how many characters of a run without spaces are one token."""
+    return 3 if is_unsegmented_script(run) else 2
 
 
 def is_unspaced_script(word: str) -> bool:
     """Return whether a word is in a script that is written without spaces."""
     return not word.isascii() and bool(_UNSPACED_CHARACTER.match(word))
+
+
+def is_unsegmented_script(text: str) -> bool:
+    """Return whether a text has words in Thai, Lao, Burmese or Khmer, which full-text indexes cannot find."""
+    return not text.isascii() and bool(_UNSEGMENTED.search(text))
 
 
 def sentence_ends(text: str, start: int = 0, stop: int | None = None) -> Iterator[int]:

@@ -132,7 +132,7 @@ def test_archive_with_a_crashing_index_is_scanned(open_server: OpenServer, direc
 
 
 def test_slow_archive_is_named_among_results(open_server: OpenServer, directory: Path) -> None:
-    server = open_server(directory, WORKER__DEADLINE_SECONDS="5", CACHE__ENABLED="false")
+    server = open_server(directory, WORKER__DEADLINE_SECONDS="5", CACHE__ENABLED="false", PASSAGE_INDEX_ENABLED="false")
     server.call("zim_search", query="harbour", zim_file_path="towns_en_all")
     for worker in child_pids(server.process.pid):
         os.kill(worker, signal.SIGSTOP)

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from openzim_mcp.calls.archive import ChecksumResult, ReadMetadata, Verify
+from openzim_mcp.calls.archive import BuildPassageIndex, ChecksumResult, ReadMetadata, Verify
 from openzim_mcp.config import CacheSettings
 from openzim_mcp.library.facts import FactStore
 from openzim_mcp.pool.jobs import JobRun, JobRunner
@@ -170,6 +170,18 @@ async def test_slow_job_neither_delays_calls_nor_quarantines(town_zim: Path, zim
         for archive in (slow, other):
             assert (await pool.call(archive, ReadMetadata())).metadata
         assert facts.of(slow.identity).incidents == {}
+        os.kill(pid, signal.SIGCONT)
+
+
+@needs_proc
+async def test_background_job_does_not_delay_others(town_zim: Path, zims: Path) -> None:
+    runner = make_runner()
+    async with runner.running():
+        run = await runner.run(archive_file(zims / LARGE), BuildPassageIndex(), timeout=0)
+        os.kill(pid := await wait_for_process(), signal.SIGSTOP)
+
+        assert (await runner.run(archive_file(town_zim), Verify(), timeout=60)).result == ChecksumResult(valid=True)
+        assert not run.finished.is_set()
         os.kill(pid, signal.SIGCONT)
 
 

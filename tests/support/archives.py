@@ -5,6 +5,8 @@ from pathlib import Path
 
 from libzim.writer import Creator, Hint, Item, StringProvider
 
+from openzim_mcp.calls.archive import BuildPassageIndex, PassageIndexResult
+from openzim_mcp.worker.jobs.passage_index import build_passage_index
 from openzim_mcp.zimfile import ArchiveFile, stat_parts
 
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -65,6 +67,11 @@ def write_zim(
 def archive_file(path: Path, name: str | None = None) -> ArchiveFile:
     """A file as the library would describe it."""
     return ArchiveFile(name or path.stem, str(path), (str(path),), *stat_parts([str(path)]))
+
+
+def build_index(path: Path) -> PassageIndexResult:
+    """Build the index of an archive's passages, as the job does."""
+    return build_passage_index([str(path)], BuildPassageIndex(), lambda *_: None)
 
 
 TOWNS = {

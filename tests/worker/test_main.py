@@ -66,7 +66,7 @@ def open_files_in(folder: Path) -> set[str]:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
 def test_least_recently_used_archives_are_closed_first(town_zim: Path, tmp_path: Path) -> None:
-    archives = OpenArchives(max_descriptors=9, max_data_bytes=UNLIMITED)
+    archives = OpenArchives(max_descriptors=12, max_data_bytes=UNLIMITED)
 
     open_copies(archives, town_zim, tmp_path, 3)
     archives.open("0", [str(tmp_path / "0.zim")])

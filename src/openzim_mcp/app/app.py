@@ -13,6 +13,7 @@ from anyio import to_thread
 from openzim_mcp import errors
 from openzim_mcp.app.importance import ImportanceMeasurer
 from openzim_mcp.app.limits import RateLimiter
+from openzim_mcp.app.passage_indexes import PassageIndexBuilder
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.library.facts import FactStore
 from openzim_mcp.library.scan import Scanner, handbook_path
@@ -67,6 +68,7 @@ class App:
     jobs: JobRunner
     limiter: RateLimiter
     importance: ImportanceMeasurer
+    passage_indexes: PassageIndexBuilder
     continuations: Continuations = field(default_factory=Continuations)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -87,7 +89,9 @@ class App:
         jobs = JobRunner(facts, memory_mib=limits.memory_mib)
         async with pool.running(), jobs.running():
             limiter = RateLimiter(settings.rate_limit, buckets)
-            yield cls(settings, scanner, facts, pool, jobs, limiter, ImportanceMeasurer(jobs))
+            yield cls(
+                settings, scanner, facts, pool, jobs, limiter, ImportanceMeasurer(jobs), PassageIndexBuilder(pool, jobs)
+            )
 
     @property
     def scan_seconds(self) -> float:

@@ -13,7 +13,7 @@ from openzim_mcp import errors
 from openzim_mcp.app.arguments import ArchiveRequest
 from openzim_mcp.app.caller import LOCAL, Caller
 from openzim_mcp.calls import Struct
-from openzim_mcp.calls.archive import ChecksumResult, ProbeIndexes, Verify
+from openzim_mcp.calls.archive import BuildPassageIndex, CheckPassageIndex, ChecksumResult, ProbeIndexes, Verify
 from openzim_mcp.text import iso_time
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ class ArchiveReport(Struct, frozen=True):
     checksum: str | None
     has_fulltext_index: bool | None
     has_title_index: bool | None
+    passage_index: str | None
+    """The state of the index that this server builds; None if the archive needs none."""
     indexes_answer: bool | None
     uuid: str | None
     is_multipart: bool | None
@@ -174,6 +176,7 @@ async def report_archive(
         checksum=description.checksum if description else None,
         has_fulltext_index=description.has_fulltext_index if description else None,
         has_title_index=description.has_title_index if description else None,
+        passage_index=await _passage_index_state(app, archive) if description else None,
         indexes_answer=index_problem is None if has_index else None,
         uuid=description.uuid if description else None,
         is_multipart=description.is_multipart if description else None,
@@ -198,6 +201,17 @@ async def _probe_indexes(app: App, archive: ArchiveFile) -> str | None:
     except errors.OpenZimMcpArchiveError as error:
         return error.message
     return None
+
+
+async def _passage_index_state(app: App, archive: ArchiveFile) -> str | None:
+    run = await app.jobs.latest(archive, BuildPassageIndex())
+    if run:
+        return f"{run.progress:.0%} built"
+    try:
+        check = await app.workers.call(archive, CheckPassageIndex())
+    except errors.OpenZimMcpArchiveError:
+        return None
+    return (check.state or "not built") if check.is_needed else None
 
 
 def _judge_validity(problem: str | None, run: JobRun[ChecksumResult] | None) -> tuple[bool | None, str]:

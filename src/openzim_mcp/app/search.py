@@ -156,6 +156,8 @@ async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> Se
     in_cursor = request.in_cursor(limit)
     start = cursors.start_position(TOOL, request.cursor, request.offset, archive.uuid, in_cursor)
     hits = await app.workers.call(archive, _search_call(app, request, query, start, limit))
+    if request.mode == "fulltext":
+        app.passage_indexes.request([archive])
     stop, total = start + limit, _listed_total(hits)
     cursor = cursors.next_cursor(TOOL, archive.uuid, stop, total, {"zim_file_path": archive.name} | in_cursor)
     return SearchPage(
@@ -212,6 +214,8 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
     stop = min(start + limit, _MAX_MERGED_HITS)
     call = _search_call(app, request, query, 0, stop)
     outcomes = await app.workers.call_each(archives, call, progress=caller.progress)
+    if request.mode == "fulltext":
+        app.passage_indexes.request(archives)
     total = min(_MAX_MERGED_HITS, sum(hits.total for hits in outcomes.results.values()))
     cursor = cursors.next_cursor(TOOL, fingerprint, stop, total, in_cursor | {"cross_file": True})
     per_archive = limit if request.limit else min(limit, _HITS_PER_ARCHIVE)

@@ -181,3 +181,42 @@ class MeasureImportance(Job[ImportanceResult], frozen=True):
     def is_final(self, result: object) -> bool:
         """Return whether the bytes could be kept."""
         return isinstance(result, ImportanceResult) and result.problem is None
+
+
+PassageIndexState = Literal["complete", "too_large"]
+
+
+class PassageIndexCheck(Struct, frozen=True):
+    """Whether an archive needs an index of its passages, and what is there; `state` is None if none is."""
+
+    is_needed: bool
+    state: PassageIndexState | None = None
+
+
+class CheckPassageIndex(Call[PassageIndexCheck], frozen=True):
+    """Say whether an archive needs an index of its passages, and whether it is there."""
+
+    function = "archive.health:check_passage_index"
+
+
+class PassageIndexResult(Struct, frozen=True):
+    """What building an index came to; `state` is None if another process is building it."""
+
+    state: PassageIndexState | None
+    passages: int = 0
+    text_bytes: int = 0
+    index_bytes: int = 0
+    skipped: int = 0
+    """How many entries could not be read."""
+
+
+class BuildPassageIndex(Job[PassageIndexResult], frozen=True):
+    """Build the index of an archive's passages in the cache; the file itself is what is kept."""
+
+    function = "jobs.passage_index:build_passage_index"
+    fact = "passage_index"
+    is_background = True
+
+    def is_final(self, _result: object) -> bool:
+        """Return False: what is on disk decides whether the job has to run again."""
+        return False

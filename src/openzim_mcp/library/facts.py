@@ -1,8 +1,8 @@
 """What is known of each archive, by the identity of its file.
 
 Cheap facts are kept in memory. Expensive ones are also kept on disk, in the cache directory, for other processes of
-this user: `archives/IDENTITY/NAME.json`. A fact belongs to one state of a file: when the file changes, its identity
-changes, and the facts of its old state are not used any more.
+this user: `archives/IDENTITY/NAME.json`, beside the index of `worker/search/passage_index.py`. A fact belongs to one
+state of a file: when the file changes, its identity changes, and the facts of its old state are not used any more.
 """
 
 from __future__ import annotations
@@ -119,14 +119,15 @@ class FactStore:
         saved = _Saved(archive.uuid, time.time(), fact)
         with contextlib.suppress(OSError):
             files.write_atomic(self._path(archive, name), msgspec.json.encode(saved))
-            self._remove_old()
+        self.remove_old()
 
     def _path(self, archive: ArchiveFile, name: str) -> str:
         return os.path.join(self._directory, archive.identity, f"{name}.json")
 
-    def _remove_old(self) -> None:
-        """Remove expired facts from disk, and the oldest if there are too many archives."""
-        with os.scandir(self._directory) as entries:
+    def remove_old(self) -> None:
+        """Remove expired facts and indexes from disk, and the oldest if there are too many archives."""
+        by_age: list[tuple[float, str]] = []
+        with contextlib.suppress(OSError), os.scandir(self._directory) as entries:
             by_age = sorted((entry.stat().st_mtime, entry.path) for entry in entries if entry.is_dir())
         oldest = time.time() - _FACT_TTL_SECONDS
         for number, (modified, path) in enumerate(reversed(by_age)):

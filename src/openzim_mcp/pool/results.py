@@ -56,3 +56,8 @@ class ResultCache:
         row.results[identity] = result
         while len(self._rows) > 1 and sum(row.size for row in self._rows.values()) > _MAX_BYTES:
             self._rows.popitem()
+
+    def drop(self, identity: Identity) -> None:
+        """Drop all results of an archive: they would be others now, though its file has not changed."""
+        for row in self._rows.values():
+            row.results.pop(identity, None)

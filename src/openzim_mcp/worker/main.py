@@ -39,6 +39,8 @@ CALL_MODULES = (archive, reading, search)
 _GRACE_SECONDS = 2
 _RESERVED_DESCRIPTORS = 64
 _MAX_DESCRIPTORS = 4096
+_MAX_INDEXES = 3
+"""Titles and full text, in the archive, and passages, in the cache."""
 _JOB_NICENESS = 10
 _PROGRESS_SECONDS = 0.1
 
@@ -79,7 +81,7 @@ class OpenArchives:
 
     def _descriptors_after(self, parts: int) -> int:
         """Return how many descriptors are open with one more archive: one per part, and one per index."""
-        return sum(len(key) + 2 for key in self._open) + parts + 2
+        return sum(len(key) + _MAX_INDEXES for key in self._open) + parts + _MAX_INDEXES
 
 
 def _data_bytes() -> int:

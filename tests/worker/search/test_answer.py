@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from openzim_mcp.calls.search import EstimateAnswer, FindPassages, Passages, ScoreTitles
+from openzim_mcp.calls.search import Estimate, EstimateAnswer, FindPassages, Passages, ScoreTitles
 from openzim_mcp.worker.search.answer import estimate_answer, find_passages, score_titles, split_sentences
 from openzim_mcp.worker.zim import Archive
+from support.archives import write_zim
 
 
 def ask(archive: Archive, query: str) -> Passages:
@@ -55,6 +58,14 @@ def test_titles_are_scored_by_match(isles: Archive) -> None:
     assert score_titles(isles, ScoreTitles(titles, fuzzy=[])) == [1.0, 1.0, 0.9, 0.0, 0.0]
     assert score_titles(isles, ScoreTitles(titles, fuzzy=titles)) == [1.0, 1.0, 0.9, 0.6, 0.0]
     assert score_titles(isles, ScoreTitles(titles, fuzzy=titles, use_index=False)) == [1.0, 1.0, 0.0, 0.0, 0.0]
+
+
+def test_estimate_of_a_thai_archive_is_unknown(tmp_path: Path) -> None:
+    pages = {"แตงโม": "<p>แตงโมเป็นพืชเถาในวงศ์แตง</p>"}
+    archive = Archive("x", [str(write_zim(tmp_path / "x.zim", pages, metadata={"Language": "tha"}))])
+
+    assert estimate_answer(archive, EstimateAnswer("แตงโมคืออะไร")) == Estimate(None, [])
+    assert estimate_answer(archive, EstimateAnswer("watermelon")).score == 0
 
 
 def test_estimate_grows_with_the_known_words(isles: Archive) -> None:

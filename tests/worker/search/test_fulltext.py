@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from openzim_mcp import errors
 from openzim_mcp.calls.search import SearchHit, SearchHits, SearchText
+from openzim_mcp.worker.search import fulltext, passage_index
 from openzim_mcp.worker.search.fulltext import scan_articles, search_text
 from openzim_mcp.worker.search.query import detect_language
 from openzim_mcp.worker.zim import Archive
-from support.archives import write_zim
+from support.archives import build_index, write_zim
 
 
 def search(
@@ -226,6 +228,74 @@ def test_thai_text_is_scanned(tmp_path: Path) -> None:
     archive = Archive("x", [str(write_zim(tmp_path / "x.zim", pages, metadata={"Language": "tha"}))])
 
     assert paths(search(archive, "เมืองหลวงของประเทศไทยคืออะไร"))[0] == "กรุงเทพ"
+
+
+THAI = {
+    "กบนา": "<p>กบนาเป็นสัตว์สะเทินน้ำสะเทินบกที่พบในทุ่งนา วางไข่ในฤดูฝน</p>",
+    "แตงโม": "<p>แตงโมเป็นพืชเถาในวงศ์แตง มีถิ่นกำเนิดในทวีปแอฟริกา</p>",
+    "ไม้สัก": "<p>ไม้สักเป็นไม้เนื้อแข็งที่ทนปลวกและเชื้อรา</p>",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "first"), [("แตงโมมาจากทวีปอะไร", "แตงโม"), ("ปลวกไม่กินไม้ชนิดใด", "ไม้สัก"), ("สัตว์ใดวางไข่ตอนฝนตก", "กบนา")]
+)
+@pytest.mark.parametrize("is_indexed", [[], ["x"]])
+def test_thai_questions_find_their_article(tmp_path: Path, query: str, first: str, is_indexed: list[str]) -> None:
+    path = write_zim(tmp_path / "x.zim", THAI, metadata={"Language": "tha"})
+    for _ in is_indexed:
+        build_index(path)
+
+    hits = search(Archive("x", [str(path)]), query)
+
+    assert paths(hits)[0] == first
+    assert "**" in hits.results[0].snippet
+    assert not re.search(r"\*\*[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]", hits.results[0].snippet)
+
+
+def test_thai_titles_are_found_in_a_large_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fulltext, "_MAX_SCANNED_ARTICLES", 1)
+    archives = [
+        Archive(name, [str(write_zim(tmp_path / f"{name}.zim", THAI, metadata={"Language": "tha"}, index=index))])
+        for name, index in (("with", True), ("without", False))
+    ]
+
+    assert [paths(search(archive, "บ้านเกิดของแตงโมอยู่ทวีปอะไร"))[0] for archive in archives] == ["แตงโม", "แตงโม"]
+
+
+@pytest.mark.parametrize(("language", "expected"), [("tha", ["แตงโม"]), ("", ["แตงโม"]), ("eng", [])])
+def test_thai_query_scans_archives_that_may_have_thai(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str, expected: list[str]
+) -> None:
+    monkeypatch.setattr(fulltext, "_MAX_RESCANNED_ARTICLES", 0)
+    archive = Archive("x", [str(write_zim(tmp_path / "x.zim", THAI, metadata={"Language": language}))])
+
+    assert paths(search(archive, "ถิ่นกำเนิดในทวีป"))[:1] == expected
+
+
+def test_passage_index_serves_archives_without_an_index(zims: Path) -> None:
+    path = zims / "real/wikipedia_ay_all_nopic_2017-03.zim"
+    build_index(path)
+
+    hits = search(Archive("ay", [str(path)]), "Alejandro Toledo Manrique")
+
+    assert "**Toledo**" in hits.results[0].snippet
+    assert (hits.reason, hits.hint) == (
+        "no_xapian_index",
+        "It has no full-text index of its own: 26769 passages were searched by trigrams.",
+    )
+
+
+def test_index_damaged_inside_is_removed(tmp_path: Path) -> None:
+    path = write_zim(tmp_path / "x.zim", THAI, metadata={"Language": "tha"})
+    build_index(path)
+    archive = Archive("x", [str(path)])
+    file = Path(passage_index.index_path(archive.identity))
+    content = file.read_bytes()
+    file.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+
+    assert paths(search(archive, "แตงโมมาจากทวีปอะไร"))[0] == "แตงโม"
+    assert passage_index.read_state(archive) is None
 
 
 def test_every_text_is_scanned(isles: Archive) -> None:

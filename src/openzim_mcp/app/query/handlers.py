@@ -67,6 +67,7 @@ async def _find_passages(context: QueryContext, question: Question) -> tuple[lis
         archives = [row for row in archives if row.name in selected or row.name not in estimates]
     call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
     outcomes = await replace(context, archives=archives).call_each(call)
+    context.app.passage_indexes.request(archives)
     context.app.importance.request(archives)
     answers = [
         _add_fit(passages, kind_fit(question, estimates[name].kind)) if name in estimates else passages
@@ -250,6 +251,7 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
         scan_seconds=context.app.scan_seconds,
     )
     outcomes = await context.app.workers.call_each(context.archives, call)
+    context.app.passage_indexes.request(context.archives)
     hits = merge_hits(outcomes.results)[start : start + context.limit]
     if not hits and not start:
         return await _no_results_reply(context, query)

@@ -7,11 +7,12 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.calls.archive import Description
+from openzim_mcp.calls.archive import Description, PassageIndexCheck
 from openzim_mcp.text import safe_line
+from openzim_mcp.worker.search import passage_index
 
 if TYPE_CHECKING:
-    from openzim_mcp.calls.archive import Describe, ProbeIndexes, SampleEntries
+    from openzim_mcp.calls.archive import CheckPassageIndex, Describe, ProbeIndexes, SampleEntries
     from openzim_mcp.worker.zim import Archive
 
 _PROBED_TITLES = 5
@@ -64,3 +65,9 @@ def probe_indexes(archive: Archive, _call: ProbeIndexes) -> bool:
     words = [word for number in sample for word in archive.entry_by_id(number).title.split()[:1]]
     archive.probe_indexes(words or ["a"])
     return True
+
+
+def check_passage_index(archive: Archive, _call: CheckPassageIndex) -> PassageIndexCheck:
+    """Say whether an archive needs an index of its passages, and whether it is there."""
+    is_needed = passage_index.needs_index(archive)
+    return PassageIndexCheck(is_needed, passage_index.read_state(archive) if is_needed else None)

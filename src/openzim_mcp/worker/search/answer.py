@@ -10,7 +10,7 @@ from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.answer_ranking import rank_answers
 from openzim_mcp.worker.search.candidates import find_candidates
-from openzim_mcp.worker.search.fulltext import Filter, search_or_scan, search_without_index
+from openzim_mcp.worker.search.fulltext import Filter, cannot_find_words, search_or_scan, search_without_index
 from openzim_mcp.worker.search.query import parse_query, query_language
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _has_exact_title(archive: Archive, title: str) -> bool:
 def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
     """Return which words of a question the archive has, and which of them its best candidates share."""
     kind = archive_kind(archive)
-    if not archive.has_fulltext_index:
+    if not archive.has_fulltext_index or cannot_find_words(archive, call.question.text):
         return Estimate(kind, WordCounts())
     query = parse_query(archive, call.question, counts=None)
     candidates = find_candidates(archive, query)

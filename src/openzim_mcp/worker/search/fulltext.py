@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import errors
 from openzim_mcp.calls.search import Question, SearchHit, SearchHits
-from openzim_mcp.text import is_unspaced_script, normalize
+from openzim_mcp.languages import has_unsegmented_language
+from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, normalize
 from openzim_mcp.worker.archive.browse import find_namespace
 from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
-from openzim_mcp.worker.search import titles
+from openzim_mcp.worker.search import passage_index, titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
 from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.preview import best_window
@@ -24,7 +25,7 @@ from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, ra
 from openzim_mcp.worker.search.snippets import make_snippet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from openzim_mcp.calls.search import SearchText, TitleMatchKind, WordCounts
     from openzim_mcp.worker.search.candidates import Candidates
@@ -48,6 +49,8 @@ _TITLE_BONUS = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
 _LISTING_PAGE_QUALITY, _LINK_LIST_QUALITY = 0.4, 0.6
 """Factors for the scores of pages of a tag or a user, and of pages that consist of links."""
 _LINK_LIST_SHARE = 0.6
+_MAX_INDEXED_PAGES = 100
+"""How many articles an index of passages lists."""
 _MAX_SCANNED_ARTICLES = 2000
 _MAX_RESCANNED_ARTICLES = 200
 """An archive with at most so many articles is scanned if its index finds nothing."""
@@ -143,19 +146,67 @@ def search_text(archive: Archive, call: SearchText) -> SearchHits:
 def search_or_scan(
     archive: Archive, question: Question, entry_filter: Filter, scan_seconds: float, counts: WordCounts = NO_COUNTS
 ) -> SearchResults:
-    """Search with the index; without an index, or if a small archive's finds nothing, scan the articles."""
+    """Search with the index that can find the words; without any, or if a small archive's finds nothing, scan."""
+    text = question.text
+    if is_unsegmented_script(text) or not archive.has_fulltext_index:
+        results = search_passages(archive, question, entry_filter)
+        if results is not None:
+            return results
     if not archive.has_fulltext_index:
         return search_without_index(archive, question, entry_filter, scan_seconds)
+    articles = archive.counts["articles"]
+    if cannot_find_words(archive, text):
+        if articles <= _MAX_SCANNED_ARTICLES:
+            results = search_without_index(archive, question, entry_filter, scan_seconds)
+            return replace(results, reason=None, note=None)
+        similar_titles = titles.titles_by_substring(archive, text)
+        return search_index(archive, question, entry_filter, counts, similar_titles)
     results = search_index(archive, question, entry_filter, counts)
-    is_small = archive.counts["articles"] <= _MAX_RESCANNED_ARTICLES
-    # The index splits scripts without spaces in its own way and may miss their words.
-    if not results.count and (is_small or any(is_unspaced_script(term.word) for term in results.query.terms)):
+    # The index splits Chinese, Japanese and Korean in its own way and may miss their words.
+    may_miss_words = not is_unsegmented_script(text) and any(
+        is_unspaced_script(term.word) for term in results.query.terms
+    )
+    if not results.count and (may_miss_words or articles <= _MAX_RESCANNED_ARTICLES):
         return replace(search_without_index(archive, question, entry_filter, scan_seconds), reason=None, note=None)
     return results
 
 
+def cannot_find_words(archive: Archive, text: str) -> bool:
+    """Return whether the full-text index of an archive that may have a text cannot find its words."""
+    languages = archive.languages
+    return is_unsegmented_script(text) and (not languages or has_unsegmented_language(languages))
+
+
+def search_passages(archive: Archive, question: Question, entry_filter: Filter) -> SearchResults | None:
+    """Search the index of passages that was built for an archive; None if there is none, or it is damaged."""
+    index = passage_index.open_index(archive)
+    if index is None:
+        return None
+    text = question.text
+    language = query_language(archive, text)
+    words = language.content_words(text)
+    prefixes = {word.text: Term(word.text, word.stem, 0, 0.0).search_prefix for word in words}
+    try:
+        terms = weight_terms(words, lambda word: index.frequency(prefixes[word]), index.passages)
+        pages = index.score_pages(terms, _MAX_INDEXED_PAGES)
+    except passage_index.DAMAGED:
+        passage_index.remove_index(archive)
+        return None
+    query = ParsedQuery(text, language, terms, {}, question)
+    scores = {path: FULL_MATCH_SCORE * score for path, score in pages.items() if archive.look_up(path=path)}
+    results = _rank_with_titles(archive, query, scores, entry_filter)
+    if archive.has_fulltext_index:
+        return results
+    note = f"It has no full-text index of its own: {index.passages} passages were searched by trigrams."
+    return replace(results, reason=NO_INDEX, note=note)
+
+
 def search_index(
-    archive: Archive, question: Question, entry_filter: Filter, counts: WordCounts = NO_COUNTS
+    archive: Archive,
+    question: Question,
+    entry_filter: Filter,
+    counts: WordCounts = NO_COUNTS,
+    similar_titles: Collection[str] = (),
 ) -> SearchResults:
     """Search an archive that has an index; a URL in place of a query stands for the title of its entry."""
     text = question.text
@@ -166,7 +217,8 @@ def search_index(
     if len(text.split()) <= titles.MAX_TITLE_WORDS:
         title_matches = titles.same_title_key(archive, query.text) | title_matches
     candidates = find_candidates(archive, query)
-    scores = dict.fromkeys(title_matches, FULL_MATCH_SCORE * query.total_weight) | dict(candidates.scored)
+    full_score = FULL_MATCH_SCORE * query.total_weight
+    scores = dict.fromkeys((*title_matches, *similar_titles), full_score) | dict(candidates.scored)
     passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
     all_words = " ".join(term.word for term in query.indexed_terms)
     return SearchResults(
@@ -281,17 +333,29 @@ def search_without_index(
     """Search the titles and, in a small archive, the texts of all articles."""
     text = question.text
     language = query_language(archive, text)
-    title_matches = titles.exact_titles(archive, text, language.stop_words)
     scan = scan_articles(archive, language.content_words(text), scan_seconds)
     query = ParsedQuery(text, language, scan.terms, {}, question)
-    contained_titles = titles_in_text(archive, text)
-    scores = dict.fromkeys((*title_matches, *contained_titles), FULL_MATCH_SCORE * query.total_weight) | scan.scores
-    if not archive.has_title_index:
-        by_prefix = titles.titles_by_prefix(archive, text)
-        scores |= {path: query.total_weight for path in by_prefix if path not in scores}
+    similar_titles = [] if archive.has_title_index else titles.titles_by_prefix(archive, text)
+    if is_unsegmented_script(text) and not scan.scores:
+        similar_titles += titles.titles_by_substring(archive, text)
+    results = _rank_with_titles(archive, query, scan.scores, entry_filter, similar_titles)
+    return replace(results, reason=NO_INDEX, note=scan.note)
+
+
+def _rank_with_titles(
+    archive: Archive,
+    query: ParsedQuery,
+    scores: dict[str, float],
+    entry_filter: Filter,
+    similar_titles: Sequence[str] = (),
+) -> SearchResults:
+    """Rank articles with these scores, those whose titles are the query or occur in it, and some with similar ones."""
+    title_matches = titles.exact_titles(archive, query.text, query.language.stop_words)
+    contained_titles = titles_in_text(archive, query.text)
+    scores = dict.fromkeys((*title_matches, *contained_titles), FULL_MATCH_SCORE * query.total_weight) | scores
+    scores |= {path: query.total_weight for path in similar_titles if path not in scores}
     passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
-    unranked = entry_filter.select(_without_hits(list(scores), hits))
-    return SearchResults(query, passages, hits, unranked, {}, reason=NO_INDEX, note=scan.note)
+    return SearchResults(query, passages, hits, entry_filter.select(_without_hits(list(scores), hits)), {})
 
 
 @dataclass(frozen=True)
@@ -314,7 +378,7 @@ def scan_articles(archive: Archive, words: Sequence[Word], max_seconds: float) -
     words_by_path: dict[str, list[str]] = {}
     count = 0
     is_complete = True
-    for path in _text_paths(archive):
+    for path in text_paths(archive):
         if time.monotonic() > deadline:
             is_complete = False
             break
@@ -331,7 +395,7 @@ def scan_articles(archive: Archive, words: Sequence[Word], max_seconds: float) -
     return ScanResult(terms, scores, f"It has no full-text index: {extent}.")
 
 
-def _text_paths(archive: Archive) -> Iterator[str]:
+def text_paths(archive: Archive) -> Iterator[str]:
     """Yield the paths of all texts among the content."""
     for number in archive.content:
         entry = archive.entry_by_id(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -13,7 +14,14 @@ import Stemmer
 
 from openzim_mcp.calls.search import Question, WordCounts
 from openzim_mcp.languages import two_letter_code
-from openzim_mcp.text import find_words, is_unspaced_script, normalize, tokenize, word_spans
+from openzim_mcp.text import (
+    find_words,
+    is_unsegmented_script,
+    is_unspaced_script,
+    normalize,
+    tokenize,
+    word_spans,
+)
 from openzim_mcp.worker.search.spelling import correct_word, is_other_form
 
 if TYPE_CHECKING:
@@ -76,9 +84,16 @@ _SCRIPT_LANGUAGES = (
     (re.compile("[\u0900-\u097f]"), ("hi", "ne")),
     (re.compile("[\u0980-\u09ff]"), ("bn",)),
     (re.compile("[\u0e00-\u0e7f]"), ("th",)),
+    (re.compile("[\u0e80-\u0eff]"), ("lo",)),
+    (re.compile("[\u1000-\u109f]"), ("my", "shn", "mnw")),
+    (re.compile("[\u1780-\u17ff]"), ("km",)),
     (re.compile("[\u0370-\u03ff]"), ("el",)),
     (re.compile("[\u0590-\u05ff]"), ("he",)),
 )
+# Languages in which a stop word without its accents is another word: `là` and `la`, `şu` and `su` (water).
+_ACCENTED_LANGUAGES = {"cs", "hu", "ro", "sv", "tr", "vi"}
+# Languages without spaces: a stop word is cut out wherever it occurs, if it has so many characters.
+_MIN_STOP_PHRASE_CHARS = {"ja": 1, "zh": 1, "th": 2, "lo": 2, "km": 2, "my": 2}
 
 
 class Word(NamedTuple):
@@ -101,6 +116,10 @@ class Language:
         """The normalized words that do not tell what a query is about."""
         return frozenset(map(normalize, self._read_stop_words()))
 
+    @cached_property
+    def _accented_stop_words(self) -> frozenset[str]:
+        return frozenset(self._read_stop_words())
+
     def _read_stop_words(self) -> list[str]:
         file = resources.files(__package__) / "stopwords" / f"{self.code}.txt"
         if not file.is_file():
@@ -110,9 +129,9 @@ class Language:
     @cached_property
     def _stop_phrases(self) -> re.Pattern[str] | None:
         """The stop words to cut out of text without spaces, the longest first."""
-        if self.code not in {"ja", "th", "zh"}:
+        min_chars = _MIN_STOP_PHRASE_CHARS.get(self.code)
+        if min_chars is None or not self.stop_words:
             return None
-        min_chars = 2 if self.code == "th" else 1
         phrases = sorted((word for word in self.stop_words if len(word) >= min_chars), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, phrases)))
 
@@ -128,10 +147,8 @@ class Language:
 
     def content_words(self, text: str, ignored: Collection[str] = ()) -> list[Word]:
         """Return the words that a text is about, each stem once, without those `ignored`; if there are none, all."""
-        normalized = normalize(text)
-        without_phrases = self._stop_phrases.sub(" ", normalized) if self._stop_phrases else normalized
-        words = [word for word in find_words(without_phrases) if self._is_content(word) and word not in ignored]
-        words = words or find_words(normalized)
+        words = [word for word in self._without_stop_words(text) if word not in ignored]
+        words = words or find_words(normalize(text))
         by_stem: dict[str, Word] = {}
         for word in words:
             for token in tokenize(word):
@@ -139,8 +156,18 @@ class Language:
                 by_stem.setdefault(stem, Word(token, stem))
         return list(by_stem.values())
 
-    def _is_content(self, word: str) -> bool:
-        return word not in self.stop_words and (len(word) > 1 or word.isdigit() or is_unspaced_script(word))
+    def _without_stop_words(self, text: str) -> list[str]:
+        if self.code in _ACCENTED_LANGUAGES and not text.isascii():
+            words = find_words(unicodedata.normalize("NFC", text.lower()))
+            return [normalize(word) for word in words if word not in self._accented_stop_words and _has_content(word)]
+        normalized = normalize(text)
+        without_phrases = self._stop_phrases.sub(" ", normalized) if self._stop_phrases else normalized
+        return [word for word in find_words(without_phrases) if word not in self.stop_words and _has_content(word)]
+
+
+def _has_content(word: str) -> bool:
+    """Return whether a word is more than a letter; a single character is a word in Chinese, but not in Thai."""
+    return len(word) > 1 or word.isdigit() or (is_unspaced_script(word) and not is_unsegmented_script(word))
 
 
 @lru_cache(_MAX_CACHED_LANGUAGES)

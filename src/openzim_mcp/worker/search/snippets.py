@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING
 
-from openzim_mcp.text import is_unspaced_script, normalize, sentence_ends, word_spans
+from openzim_mcp.text import is_unspaced_script, ngram_size, normalize, sentence_ends, word_spans
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.search.query import ParsedQuery
@@ -26,7 +27,7 @@ def make_snippet(text: str, query: ParsedQuery, max_chars: int) -> str:
 
 
 def _find_matching_words(text: str, query: ParsedQuery) -> list[Match]:
-    """Return the words of a query in a text; touching pairs of unspaced scripts are joined."""
+    """Return the words of a query in a text; touching groups of unspaced scripts are joined."""
     weights = query.weights
     matches: list[Match] = []
     for start, stop in word_spans(text):
@@ -42,16 +43,26 @@ def _find_matching_words(text: str, query: ParsedQuery) -> list[Match]:
 
 def _find_unspaced_matches(run: str, offset: int, weights: dict[str, float]) -> list[Match]:
     matches: list[Match] = []
-    for at in range(max(1, len(run) - 1)):
-        weight = weights.get(normalize(run[at : at + 2]))
+    size = ngram_size(run)
+    for at in range(max(1, len(run) - size + 1)):
+        weight = weights.get(normalize(run[at : at + size]))
         if weight is None:
             continue
-        start, stop = offset + at, offset + min(len(run), at + 2)
+        start, stop = (offset + end for end in _whole_letters(run, at, min(len(run), at + size)))
         if matches and matches[-1][1] >= start:
             start, _, previous_weight = matches.pop()
             weight += previous_weight
         matches.append((start, stop, weight))
     return matches
+
+
+def _whole_letters(run: str, start: int, stop: int) -> tuple[int, int]:
+    """Return a span with the letter that its first marks belong to, and with the marks of its last letter."""
+    while start and unicodedata.category(run[start]).startswith("M"):
+        start -= 1
+    while stop < len(run) and unicodedata.category(run[stop]).startswith("M"):
+        stop += 1
+    return start, stop
 
 
 def _best_window(text: str, matches: list[Match], max_chars: int) -> tuple[int, int]:

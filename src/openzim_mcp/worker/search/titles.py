@@ -32,6 +32,7 @@ _MAX_COUNTED_MENTIONS = 12
 _MAX_SCANNED_TITLES = 100_000
 """How many titles are read one by one in an archive without a title index: about a second."""
 _MAX_FUZZY_CANDIDATES = 60
+_MIN_SUBSTRING_CHARS = 3
 _MAX_KEY_CANDIDATES = 20
 _MAX_MEANING_LINKS = 160
 _ONE_EDIT_MAX_CHARS = 5
@@ -97,6 +98,19 @@ def same_title_key(archive: Archive, text: str) -> dict[str, TitleMatchKind]:
 def titles_by_prefix(archive: Archive, text: str) -> list[str]:
     """Return the paths of articles whose titles start with a text."""
     return list(dict.fromkeys(match.target for match in _suggest_matches(archive, text, _MAX_TITLE_HITS)))
+
+
+def titles_by_substring(archive: Archive, text: str) -> list[str]:
+    """Return the paths of articles whose titles occur in a text without spaces between its words, the longest first."""
+    normalized = normalize(text)
+    found: dict[str, int] = {}
+    for number in archive.content[:_MAX_SCANNED_TITLES]:
+        title = normalize(without_qualifier(archive.title_by_id(number)))
+        if len(title) >= _MIN_SUBSTRING_CHARS and title in normalized:
+            match = archive.look_up(path=archive.path_by_id(number))
+            if match:
+                found.setdefault(match.target, len(title))
+    return sorted(found, key=lambda path: -found[path])[:_MAX_TITLE_HITS]
 
 
 def case_variants(words: list[str], stop_words: frozenset[str]) -> list[str]:
