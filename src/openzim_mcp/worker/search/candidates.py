@@ -34,6 +34,8 @@ _MAX_SCORED_TITLES = 120
 _TITLE_SHARE_WEIGHT, _TITLE_WORD_WEIGHT = 2.0, 4.0
 _MENTION_WEIGHTS = {"exact": 1.0, "redirect": 1.0, "inflected": 1.0, "qualified": 0.5, "meaning": 0.5}
 """How much a title counts, by how the query mentions it."""
+_IMPORTANCE_WEIGHT = 1.0
+"""Less than a word: importance decides only between titles that the query mentions alike."""
 FULL_MATCH_SCORE = 3.0
 """The score of an article that a search for all words ranks first, per weight of the query."""
 
@@ -88,7 +90,8 @@ def find_candidates(archive: Archive, query: ParsedQuery) -> Candidates:
         _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
     scores = _score_by_rank(searches.rank_scores, query)
     for path, mention in titles_in_text(archive, query.text).items():
-        scores[path] = scores.get(path, 0.0) + _mention_score(mention, query)
+        importance = _IMPORTANCE_WEIGHT * archive.importance(path)
+        scores[path] = scores.get(path, 0.0) + _mention_score(mention, query) + importance
     best = sorted(scores, key=lambda path: (-scores[path], path))
     for path in best[:_MAX_SCORED_TITLES]:
         scores[path] += _title_score(archive, path, query)
