@@ -32,7 +32,7 @@ _CACHED_FREQUENCIES = 20_000
 _CACHED_LETTERS = 1000
 _MAX_PROBED_PATHS = 10_000
 _IMPORTANCE_RETRY_SECONDS = 5
-_SAMPLED_PATHS = 16
+_SAMPLED_ENTRIES = 16
 _AFTER_PREFIX = "\U0010ffff"
 """Sorts after whatever may follow a prefix."""
 _serial_numbers = itertools.count()
@@ -227,12 +227,23 @@ class Archive:
         return "" if self.has_new_scheme else f"{self.content_namespace}/"
 
     @cached_property
+    def _sampled_entries(self) -> list[tuple[str, str]]:
+        """The paths and titles of a few entries."""
+        numbers = self.content[:: max(1, len(self.content) // _SAMPLED_ENTRIES)]
+        return [
+            (self.path_by_id(number).removeprefix(self.content_prefix), self.title_by_id(number)) for number in numbers
+        ]
+
+    @cached_property
     def paths_are_titles(self) -> bool:
-        """Whether most paths are titles with underscores, as in a wiki; tells by a few entries."""
-        numbers = self.content[:: max(1, len(self.content) // _SAMPLED_PATHS)]
-        sample = [(self.path_by_id(number), self.title_by_id(number)) for number in numbers]
-        alike = [path.removeprefix(self.content_prefix).replace("_", " ") == title for path, title in sample]
+        """Whether most paths are titles with underscores, as in a wiki."""
+        alike = [path.replace("_", " ") == title for path, title in self._sampled_entries]
         return sum(alike) * 2 > len(alike)
+
+    @cached_property
+    def path_separators(self) -> tuple[str, ...]:
+        """What separates the words of a path that is a title."""
+        return ("_", " ") if any(" " in path for path, _ in self._sampled_entries) else ("_",)
 
     def entries_by_prefix(self, prefix: str, within: range | None = None) -> range:
         """Return the numbers of the entries of the content whose paths start with a prefix. Paths are sorted."""
