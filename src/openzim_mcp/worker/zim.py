@@ -135,6 +135,11 @@ class Archive:
             return bool(self._zim.has_title_index)
 
     @property
+    def entry_count(self) -> int:
+        """How many entries there are in all namespaces; unlike `counts`, it is known without reading one."""
+        return int(self._zim.all_entry_count)
+
+    @property
     def counts(self) -> dict[str, int]:
         """Entries of all namespaces, of the content, and the articles and media among them."""
         with self._translated_errors():
@@ -348,18 +353,16 @@ class Archive:
 
     def importance(self, path: str) -> float:
         """Return how important an article is, 0 to 1: by the redirects that lead to it; 0 if that is not known."""
-        levels = self._load_importance()
-        if not levels:
-            return 0.0
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            levels = self._load_importance()
             number = int(self._zim.get_entry_by_path(path)._index)  # noqa: SLF001
-            return levels[number] / importance.MAX_LEVEL
+            return levels[number] / importance.MAX_LEVEL if levels else 0.0
         return 0.0
 
     def _load_importance(self) -> bytes | mmap:
         """Return the levels of all entries, or nothing as long as the job of a large archive has not kept them."""
         if not self._importance and time.monotonic() >= self._importance_due:
-            entries = self.counts["all_entries"]
+            entries = self.entry_count
             if entries < MeasureImportance.min_entries:
                 self._importance = importance.compute_levels((target for _, target in self.redirects()), entries)
             else:

@@ -110,14 +110,15 @@ class _Run:
 
 
 def titles_in_text(archive: Archive, text: str) -> dict[str, Mention]:
-    """Return the articles whose titles a text mentions; the longest titles win."""
+    """Return the articles whose titles a text mentions, the longest titles first; in a damaged archive, some of them."""
     language = query_language(archive, text)
     plain = text.replace("’", "'")
     words = [word for word in (piece.strip(_PUNCTUATION) for piece in _WORD_SEPARATOR.split(plain)) if word]
-    finder = (_PathRuns if archive.paths_are_titles else _TitleRuns)(archive, words[:_MAX_WORDS], language)
-    mentions = _Mentions(archive, finder.words, language)
-    for run in sorted(finder.find(), key=lambda run: -run.size):
-        mentions.add(run)
+    mentions = _Mentions(archive, words[:_MAX_WORDS], language)
+    with contextlib.suppress(errors.ArchiveUnusable):
+        finder = (_PathRuns if archive.paths_are_titles else _TitleRuns)(archive, words[:_MAX_WORDS], language)
+        for run in sorted(finder.find(), key=lambda run: -run.size):
+            mentions.add(run)
     return mentions.by_path
 
 
