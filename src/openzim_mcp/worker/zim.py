@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import itertools
 import time
@@ -19,6 +18,7 @@ from openzim_mcp import errors
 from openzim_mcp.calls.archive import EntryRow, MeasureImportance
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker import importance
+from openzim_mcp.worker.sorted_paths import SortedPaths
 from openzim_mcp.zimfile import ZimFile, stat_parts
 
 if TYPE_CHECKING:
@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 10
 _CACHED_FREQUENCIES = 20_000
-_CACHED_LETTERS = 1000
-_MAX_PROBED_PATHS = 10_000
 _IMPORTANCE_RETRY_SECONDS = 5
 _SAMPLED_ENTRIES = 16
-_AFTER_PREFIX = "\U0010ffff"
-"""Sorts after whatever may follow a prefix."""
 _serial_numbers = itertools.count()
 
 
@@ -66,8 +62,6 @@ class Archive:
         self.serial = next(_serial_numbers)
         self._parts = parts
         self._frequencies: LRUCache[str, int] = LRUCache(_CACHED_FREQUENCIES)
-        self._entries_by_letter: LRUCache[str, range] = LRUCache(_CACHED_LETTERS)
-        self._probed_paths: dict[int, str] = {}
         self._importance: bytes | mmap = b""
         self._importance_due = 0.0
         with self._translated_errors():
@@ -250,39 +244,14 @@ class Archive:
         """What separates the words of a path that is a title."""
         return ("_", " ") if any(" " in path for path, _ in self._sampled_entries) else ("_",)
 
+    @cached_property
+    def _sorted_paths(self) -> SortedPaths:
+        return SortedPaths(lambda number: self._zim._get_entry_by_id(number).path, self.content)  # noqa: SLF001
+
     def entries_by_prefix(self, prefix: str, within: range | None = None) -> range:
-        """Return the numbers of the entries of the content whose paths start with a prefix. Paths are sorted."""
-        if within is None:
-            letter = prefix[:1]
-            if letter not in self._entries_by_letter:
-                self._entries_by_letter[letter] = self._bisect_paths(letter, self.content)
-            within = self._entries_by_letter[letter]
-        return self._bisect_paths(prefix, within) if within else within
-
-    def _bisect_paths(self, prefix: str, entries: range) -> range:
-        prefix = self.content_prefix + prefix
+        """Return the numbers of the entries of the content whose paths start with a prefix, or of some of them."""
         with self._translated_errors():
-            start = bisect.bisect_left(entries, prefix, key=self._probed_path)
-            # Few paths start with the words of a title, so the end is looked for nearby, in growing steps.
-            stop, step = start, 1
-            while stop < len(entries) and self._probed_path(entries[stop]).startswith(prefix):
-                stop, step = stop + step, step * 2
-            if stop == start:
-                return range(0)
-            low = max(start, stop - step // 2)
-            stop = bisect.bisect_left(
-                entries, prefix + _AFTER_PREFIX, low, min(stop, len(entries)), key=self._probed_path
-            )
-        return entries[start:stop]
-
-    def _probed_path(self, number: int) -> str:
-        """Return a path that a bisection asks for; the same ones are asked for again and again."""
-        path = self._probed_paths.get(number)
-        if path is None:
-            if len(self._probed_paths) >= _MAX_PROBED_PATHS:
-                self._probed_paths.clear()
-            path = self._probed_paths[number] = str(self._zim._get_entry_by_id(number).path)  # noqa: SLF001
-        return path
+            return self._sorted_paths.find_prefix(self.content_prefix + prefix, within)
 
     def path_by_id(self, number: int) -> str:
         """Return the path of the entry with that number."""

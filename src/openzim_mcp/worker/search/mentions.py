@@ -110,7 +110,7 @@ class _Run:
 
 
 def titles_in_text(archive: Archive, text: str) -> dict[str, Mention]:
-    """Return the articles whose titles a text mentions, the longest titles first; in a damaged archive, some of them."""
+    """Return the articles whose titles a text mentions, longest first; in a damaged archive, some of them."""
     language = query_language(archive, text)
     plain = text.replace("’", "'")
     words = [word for word in (piece.strip(_PUNCTUATION) for piece in _WORD_SEPARATOR.split(plain)) if word]
