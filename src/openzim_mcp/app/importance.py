@@ -15,6 +15,8 @@ from openzim_mcp.zimfile import NotAZim, ZimFile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from anyio.streams.memory import MemoryObjectSendStream
+
     from openzim_mcp.pool.jobs import JobRunner
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
@@ -26,9 +28,8 @@ class ImportanceMeasurer:
 
     def __init__(self, jobs: JobRunner) -> None:
         self._jobs = jobs
-        self._is_running = False
         self._tried: set[Identity] = set()
-        self._send, self._receive = anyio.create_memory_object_stream["ArchiveFile"](math.inf)
+        self._requests: MemoryObjectSendStream[ArchiveFile] | None = None
 
     def request(self, archives: Iterable[ArchiveFile]) -> None:
         """Let the importance of articles be measured in the large ones of some archives; return at once.
@@ -36,19 +37,24 @@ class ImportanceMeasurer:
         Nothing happens unless `run` runs: a command ends before it could be complete.
         """
         for archive in archives:
-            if self._is_running and archive.identity not in self._tried:
+            if self._requests and archive.identity not in self._tried:
                 self._tried.add(archive.identity)
-                self._send.send_nowait(archive)
+                self._requests.send_nowait(archive)
 
     async def run(self) -> None:
         """Measure what is requested, until cancelled."""
-        self._is_running = True
-        async for archive in self._receive:
-            if await to_thread.run_sync(_count_entries, archive) >= MeasureImportance.min_entries:
-                run = await self._jobs.run(archive, MeasureImportance(), timeout=math.inf)
-                problem = run.error or (run.result.problem if run.result else None)
-                if problem:
-                    log.info("importance of the articles of %s: %s", archive.name, problem)
+        self._requests, requests = anyio.create_memory_object_stream["ArchiveFile"](math.inf)
+        with self._requests, requests:
+            async for archive in requests:
+                await self._measure(archive)
+
+    async def _measure(self, archive: ArchiveFile) -> None:
+        if await to_thread.run_sync(_count_entries, archive) < MeasureImportance.min_entries:
+            return
+        run = await self._jobs.run(archive, MeasureImportance(), timeout=math.inf)
+        problem = run.error or (run.result.problem if run.result else None)
+        if problem:
+            log.info("importance of the articles of %s: %s", archive.name, problem)
 
 
 def _count_entries(archive: ArchiveFile) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import itertools
 import time
@@ -19,6 +18,7 @@ from openzim_mcp import errors
 from openzim_mcp.calls.archive import EntryRow, MeasureImportance
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker import importance
+from openzim_mcp.worker.sorted_paths import SortedPaths
 from openzim_mcp.zimfile import ZimFile, stat_parts
 
 if TYPE_CHECKING:
@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 10
 _CACHED_FREQUENCIES = 20_000
-_CACHED_LETTERS = 1000
-_MAX_PROBED_PATHS = 10_000
 _IMPORTANCE_RETRY_SECONDS = 5
-_SAMPLED_PATHS = 16
-_AFTER_PREFIX = "\U0010ffff"
-"""Sorts after whatever may follow a prefix."""
+_SAMPLED_ENTRIES = 16
 _serial_numbers = itertools.count()
 
 
@@ -66,8 +62,6 @@ class Archive:
         self.serial = next(_serial_numbers)
         self._parts = parts
         self._frequencies: LRUCache[str, int] = LRUCache(_CACHED_FREQUENCIES)
-        self._entries_by_letter: LRUCache[str, range] = LRUCache(_CACHED_LETTERS)
-        self._probed_paths: dict[int, str] = {}
         self._importance: bytes | mmap = b""
         self._importance_due = 0.0
         with self._translated_errors():
@@ -133,6 +127,11 @@ class Archive:
         """Whether suggestions can work."""
         with self._translated_errors():
             return bool(self._zim.has_title_index)
+
+    @property
+    def entry_count(self) -> int:
+        """How many entries there are in all namespaces; unlike `counts`, it is known without reading one."""
+        return int(self._zim.all_entry_count)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -227,46 +226,32 @@ class Archive:
         return "" if self.has_new_scheme else f"{self.content_namespace}/"
 
     @cached_property
+    def _sampled_entries(self) -> list[tuple[str, str]]:
+        """The paths and titles of a few entries."""
+        numbers = self.content[:: max(1, len(self.content) // _SAMPLED_ENTRIES)]
+        return [
+            (self.path_by_id(number).removeprefix(self.content_prefix), self.title_by_id(number)) for number in numbers
+        ]
+
+    @cached_property
     def paths_are_titles(self) -> bool:
-        """Whether most paths are titles with underscores, as in a wiki; tells by a few entries."""
-        numbers = self.content[:: max(1, len(self.content) // _SAMPLED_PATHS)]
-        sample = [(self.path_by_id(number), self.title_by_id(number)) for number in numbers]
-        alike = [path.removeprefix(self.content_prefix).replace("_", " ") == title for path, title in sample]
+        """Whether most paths are titles with underscores, as in a wiki."""
+        alike = [path.replace("_", " ") == title for path, title in self._sampled_entries]
         return sum(alike) * 2 > len(alike)
 
+    @cached_property
+    def path_separators(self) -> tuple[str, ...]:
+        """What separates the words of a path that is a title."""
+        return ("_", " ") if any(" " in path for path, _ in self._sampled_entries) else ("_",)
+
+    @cached_property
+    def _sorted_paths(self) -> SortedPaths:
+        return SortedPaths(lambda number: self._zim._get_entry_by_id(number).path, self.content)  # noqa: SLF001
+
     def entries_by_prefix(self, prefix: str, within: range | None = None) -> range:
-        """Return the numbers of the entries of the content whose paths start with a prefix. Paths are sorted."""
-        if within is None:
-            letter = prefix[:1]
-            if letter not in self._entries_by_letter:
-                self._entries_by_letter[letter] = self._bisect_paths(letter, self.content)
-            within = self._entries_by_letter[letter]
-        return self._bisect_paths(prefix, within) if within else within
-
-    def _bisect_paths(self, prefix: str, entries: range) -> range:
-        prefix = self.content_prefix + prefix
+        """Return the numbers of the entries of the content whose paths start with a prefix, or of some of them."""
         with self._translated_errors():
-            start = bisect.bisect_left(entries, prefix, key=self._probed_path)
-            # Few paths start with the words of a title, so the end is looked for nearby, in growing steps.
-            stop, step = start, 1
-            while stop < len(entries) and self._probed_path(entries[stop]).startswith(prefix):
-                stop, step = stop + step, step * 2
-            if stop == start:
-                return range(0)
-            low = max(start, stop - step // 2)
-            stop = bisect.bisect_left(
-                entries, prefix + _AFTER_PREFIX, low, min(stop, len(entries)), key=self._probed_path
-            )
-        return entries[start:stop]
-
-    def _probed_path(self, number: int) -> str:
-        """Return a path that a bisection asks for; the same ones are asked for again and again."""
-        path = self._probed_paths.get(number)
-        if path is None:
-            if len(self._probed_paths) >= _MAX_PROBED_PATHS:
-                self._probed_paths.clear()
-            path = self._probed_paths[number] = str(self._zim._get_entry_by_id(number).path)  # noqa: SLF001
-        return path
+            return self._sorted_paths.find_prefix(self.content_prefix + prefix, within)
 
     @cached_property
     def article_titles(self) -> list[tuple[str, str]]:
@@ -349,18 +334,16 @@ class Archive:
 
     def importance(self, path: str) -> float:
         """Return how important an article is, 0 to 1: by the redirects that lead to it; 0 if that is not known."""
-        levels = self._load_importance()
-        if not levels:
-            return 0.0
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            levels = self._load_importance()
             number = int(self._zim.get_entry_by_path(path)._index)  # noqa: SLF001
-            return levels[number] / importance.MAX_LEVEL
+            return levels[number] / importance.MAX_LEVEL if levels else 0.0
         return 0.0
 
     def _load_importance(self) -> bytes | mmap:
         """Return the levels of all entries, or nothing as long as the job of a large archive has not kept them."""
         if not self._importance and time.monotonic() >= self._importance_due:
-            entries = self.counts["all_entries"]
+            entries = self.entry_count
             if entries < MeasureImportance.min_entries:
                 self._importance = importance.compute_levels((target for _, target in self.redirects()), entries)
             else:

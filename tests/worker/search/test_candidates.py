@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from openzim_mcp.worker.search.candidates import Candidates, find_candidates
 from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.zim import Archive
+from support.archives import write_zim
 
 
 def find(archive: Archive, query: str) -> Candidates:
@@ -27,6 +30,18 @@ def test_articles_with_some_words_are_candidates(isles: Archive) -> None:
 
 def test_title_inside_the_query_is_a_candidate(isles: Archive) -> None:
     assert find(isles, "what did Ada Quill sell").scored[0][0] == "Ada_Quill"
+
+
+def test_important_one_of_two_equal_titles_comes_first(tmp_path: Path) -> None:
+    pages = {f"Mercury_({name})": "<p>Mercury.</p>" for name in ("album", "planet", "ship")}
+    redirects = {f"Name {number}": "Mercury_(planet)" for number in range(10)}
+    archive = Archive("x", [str(write_zim(tmp_path / "x.zim", pages, redirects=redirects))])
+
+    assert find(archive, "how old is mercury").scored[0][0] == "Mercury_(planet)"
+
+
+def test_bracket_that_the_query_points_to_comes_first(isles: Archive) -> None:
+    assert find(isles, "what kind of god was mercury").scored[0][0] == "Mercury_(god)"
 
 
 def test_number_of_searches_is_bounded(isles: Archive) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.calls.reading import FindClosestTitle
+from openzim_mcp.calls.reading import ClosestTitle, FindClosestTitle
 from openzim_mcp.calls.search import FindTitles, Suggestion, Suggestions, SuggestTitles, TitleHit, TitleHits
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.zim import Archive
@@ -146,3 +146,21 @@ def test_miss_names_the_closest_titles(zims: Path) -> None:
 
     assert closest.path is None
     assert "Hermitian matrix" in closest.did_you_mean
+
+
+@pytest.mark.parametrize("requested", ["Hexagonal zeppelins", "Herbaceous", "of the which", "Quetzalcoatl"])
+def test_unrelated_titles_are_not_offered(zims: Path, requested: str) -> None:
+    archive = Archive("a", [str(zims / "built/wiki_real_pub.zim")])
+
+    closest = titles.find_closest_title(archive, FindClosestTitle(requested))
+
+    assert closest == ClosestTitle(None, [])
+
+
+def test_article_with_many_redirects_comes_before_its_equals(tmp_path: Path) -> None:
+    pages = {f"Springfield_{name}": "<p>A town.</p>" for name in ("Abbey", "Bridge", "Castle", "Dam")}
+    redirects = {f"Name {number}": "Springfield_Castle" for number in range(10)}
+    archive = Archive("x", [str(write_zim(tmp_path / "x.zim", pages, redirects=redirects))])
+
+    assert find(archive, "springfield").results[0].path == "Springfield_Castle"
+    assert suggest(archive, "springf").suggestions[0].path == "Springfield_Castle"

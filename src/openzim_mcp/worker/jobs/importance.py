@@ -21,7 +21,7 @@ def measure_importance(
     """Walk all entries, count the redirects, and keep the levels in the cache."""
     identity = stat_parts(parts).identity
     archive = Archive("archive", parts)
-    entries = archive.counts["all_entries"]
+    entries = archive.entry_count
     redirects = 0
 
     def targets() -> Iterator[int]:

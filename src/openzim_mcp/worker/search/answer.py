@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openzim_mcp.calls.search import EstimateAnswer, FindPassages, ScoreTitles
-    from openzim_mcp.worker.search.query import ParsedQuery
     from openzim_mcp.worker.search.answer_ranking import RankedAnswer
+    from openzim_mcp.worker.search.query import ParsedQuery
     from openzim_mcp.worker.zim import Archive
 
 _EXACT_TITLE_SCORE, _SAME_KEY_SCORE, _FUZZY_TITLE_SCORE = 1.0, 0.9, 0.6

@@ -18,7 +18,7 @@ from openzim_mcp.worker.search.ranking import Features
 from openzim_mcp.worker.search.titles import without_qualifier
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from openzim_mcp.worker.search.meaning import QuestionVectors
     from openzim_mcp.worker.search.query import ParsedQuery

@@ -38,6 +38,8 @@ _MAX_COMPARED_TITLES = 5000
 _MAX_SIMILAR_TITLES = 12
 _MIN_TITLE_SIMILARITY = 0.4
 _SIMILAR_TITLE_WEIGHT = 1.0
+_IMPORTANCE_WEIGHT = 1.0
+"""Less than a word: importance decides only between titles that the query mentions alike."""
 FULL_MATCH_SCORE = 3.0
 """The score of an article that a search for all words ranks first, per weight of the query."""
 
@@ -95,7 +97,8 @@ def find_candidates(archive: Archive, query: ParsedQuery) -> Candidates:
     _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
     scores = _score_by_rank(searches.rank_scores, query)
     for path, mention in titles_in_text(archive, query.text).items():
-        scores[path] = scores.get(path, 0.0) + _mention_score(mention, query)
+        importance = _IMPORTANCE_WEIGHT * archive.importance(path)
+        scores[path] = scores.get(path, 0.0) + _mention_score(mention, query) + importance
     best = sorted(scores, key=lambda path: (-scores[path], path))
     for path in best[:_MAX_SCORED_TITLES]:
         scores[path] += _title_score(archive, path, query)

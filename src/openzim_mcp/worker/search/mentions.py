@@ -47,8 +47,8 @@ _POSSESSIVE = re.compile(r"(?:'s|')$")
 _PLAIN_S = re.compile(r"(?<=\w{2})(?=s$)", re.IGNORECASE)
 """Where the apostrophe of a possessive may have been left out: Schindlers List."""
 _BRACKET = re.compile(r"[ _]\(([^()]*)\)$")
-# How the words of a path are joined.
-_JOINERS = ("_", " ", "-")
+_MAX_HYPHENATED_ENTRIES = 2000
+"""Where more paths start alike, none is looked for that continues with a hyphen."""
 # How the plural is made the singular, and the other way round.
 _OTHER_NUMBER = {
     language: [(re.compile(pattern), replacement) for pattern, replacement in rows]
@@ -110,14 +110,15 @@ class _Run:
 
 
 def titles_in_text(archive: Archive, text: str) -> dict[str, Mention]:
-    """Return the articles whose titles a text mentions; the longest titles win."""
+    """Return the articles whose titles a text mentions, longest first; in a damaged archive, some of them."""
     language = query_language(archive, text)
     plain = text.replace("’", "'")
     words = [word for word in (piece.strip(_PUNCTUATION) for piece in _WORD_SEPARATOR.split(plain)) if word]
-    finder = (_PathRuns if archive.paths_are_titles else _TitleRuns)(archive, words[:_MAX_WORDS], language)
-    mentions = _Mentions(archive, finder.words, language)
-    for run in sorted(finder.find(), key=lambda run: -run.size):
-        mentions.add(run)
+    mentions = _Mentions(archive, words[:_MAX_WORDS], language)
+    with contextlib.suppress(errors.ArchiveUnusable):
+        finder = (_PathRuns if archive.paths_are_titles else _TitleRuns)(archive, words[:_MAX_WORDS], language)
+        for run in sorted(finder.find(), key=lambda run: -run.size):
+            mentions.add(run)
     return mentions.by_path
 
 
@@ -253,10 +254,11 @@ class _PathRuns(_Runs):
     def find(self) -> Iterator[_Run]:
         """Yield the runs from every word on."""
         articles = [f"{word}_" for word in _ARTICLES.get(self._language.code, ())]
-        with_article = [trail for trail in map(self._trail, articles) if trail.entries]
         for start in range(len(self.words)):
-            yield from self._find_from(start, [_Trail("", self._archive.content)], is_bare=True)
-            if not self._is_stop_word[start]:
+            runs = list(self._find_from(start, [_Trail("", self._archive.content)], is_bare=True))
+            yield from runs
+            if not runs and not self._is_stop_word[start]:
+                with_article = [trail for trail in map(self._trail, articles) if trail.entries]
                 yield from self._find_from(start, with_article, is_bare=False)
 
     def _trail(self, prefix: str, within: range | None = None) -> _Trail:
@@ -266,15 +268,23 @@ class _PathRuns(_Runs):
         """Yield the runs from one word on, while any path starts with their words."""
         for size in range(1, min(_MAX_RUN_WORDS, len(self.words) - start) + 1):
             word = self.words[start + size - 1]
-            trails = self._extend(heads, _casings(word))
+            trails = self._extend(heads, _casings(word, is_stop_word=self._is_stop_word[start + size - 1]))
             if self._may_be_title(start, size):
                 yield from self._runs_at(start, size, heads, trails, is_bare=is_bare)
-            joined = (self._trail(trail.prefix + joiner, trail.entries) for trail in trails for joiner in _JOINERS)
-            heads = [trail for trail in joined if trail.entries][:_MAX_TRAILS]
+            heads = self._join(trails)
             if size == 1 and is_bare:
                 yield from self._compound(start, trails)
             if not heads:
                 return
+
+    def _join(self, trails: list[_Trail]) -> list[_Trail]:
+        """Return the trails behind which another word may follow."""
+        separators = self._archive.path_separators
+        joined = []
+        for trail in trails:
+            joiners = (*separators, "-") if len(trail.entries) <= _MAX_HYPHENATED_ENTRIES else separators
+            joined += [self._trail(trail.prefix + joiner, trail.entries) for joiner in joiners]
+        return [trail for trail in joined if trail.entries][:_MAX_TRAILS]
 
     def _compound(self, start: int, trails: list[_Trail]) -> Iterator[_Run]:
         """Yield a run of two words that a title writes as one: `gall bladder`."""
@@ -299,7 +309,11 @@ class _PathRuns(_Runs):
         paths = self._complete(trails)
         kind: MentionKind = "exact"
         if not paths and not self._is_stop_word[start]:
-            forms = [cased for form in self._other_forms(self.words[start + size - 1]) for cased in _casings(form)]
+            forms = [
+                cased
+                for form in self._other_forms(self.words[start + size - 1])
+                for cased in _casings(form, is_stop_word=True)
+            ]
             paths = self._complete(self._extend(heads, forms))[:1]
             kind = "inflected"
         if paths or qualified:
@@ -314,7 +328,8 @@ class _PathRuns(_Runs):
 
     def _qualified(self, trail: _Trail) -> list[str]:
         """Return the paths that continue with a bracket, and nothing else."""
-        entries = [self._trail(trail.prefix + joiner + "(", trail.entries).entries for joiner in ("_", " ")]
+        separators = self._archive.path_separators
+        entries = [self._trail(f"{trail.prefix}{separator}(", trail.entries).entries for separator in separators]
         numbers = itertools.islice(itertools.chain(*entries), _MAX_QUALIFIED_ENTRIES)
         paths = [self._archive.path_by_id(number) for number in numbers]
         start = len(self._archive.content_prefix) + len(trail.prefix)
@@ -352,11 +367,13 @@ class _TitleRuns(_Runs):
         return []
 
 
-def _casings(word: str) -> list[str]:
-    """Return a word in the casings that it may have in a title, and with the apostrophe that it may lack."""
+def _casings(word: str, *, is_stop_word: bool) -> list[str]:
+    """Return a word in the casings that it may have in a title; a content word also with the apostrophe it may lack."""
     lower = word.lower()
-    words = [word, lower, *_SYNONYMS.get(lower, ()), restore_apostrophes(word), _PLAIN_S.sub("'", word)]
-    casings = [cased for form in words for cased in (form, form[:1].upper() + form[1:])]
-    if len(word) <= _MAX_UPPER_CASE_CHARS:
+    forms = [word, lower, *_SYNONYMS.get(lower, ()), restore_apostrophes(word)]
+    if not is_stop_word:
+        forms.append(_PLAIN_S.sub("'", word))
+    casings = [cased for form in forms for cased in (form, form[:1].upper() + form[1:])]
+    if len(word) <= _MAX_UPPER_CASE_CHARS and not is_stop_word:
         casings.append(word.upper())
     return list(dict.fromkeys(casings))

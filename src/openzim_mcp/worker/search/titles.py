@@ -17,16 +17,18 @@ from openzim_mcp.worker.reading.resolve import entry_name
 from openzim_mcp.worker.search.query import parse_query, query_language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from openzim_mcp.calls.reading import FindClosestTitle
     from openzim_mcp.calls.search import FindTitles, SuggestTitles, TitleMatchKind
-    from openzim_mcp.worker.zim import Archive, Item, TitleMatch
+    from openzim_mcp.worker.zim import Archive, TitleMatch
 
 MAX_TITLE_WORDS = 12
 """A longer query is not taken for a title."""
 _MAX_TITLE_HITS = 100
 _MAX_SUGGESTIONS = 50
+_MIN_IMPORTANCE = 0.2
+"""From about eight redirects on, their number says something."""
 _MAX_COUNTED_MENTIONS = 12
 """How many suggestions are ordered by the articles that mention them: each costs a search."""
 _MAX_SCANNED_TITLES = 100_000
@@ -39,6 +41,8 @@ _ONE_EDIT_MAX_CHARS = 5
 """Up to this length a title may be one edit away, beyond it two."""
 _MIN_SIMILARITY = 0.85
 """From this similarity on, an entry is taken for the one that was requested."""
+_MAX_EDITS_BY_CHARS = ((8, 2), (4, 1), (0, 0))
+"""How many edits apart two spellings of a word may be, from a number of characters on."""
 _MAX_CLOSEST_TITLES = 5
 _MAX_SIMILAR_CANDIDATES = 20
 _CONTRACTION = re.compile(
@@ -138,8 +142,9 @@ def _rank_matches(archive: Archive, text: str) -> list[TitleHit]:
             via = match.title if match.is_redirect else None
             best[match.target] = TitleHit(match.target, match.target_title, kind, via)
 
-    def sort_key(hit: TitleHit) -> tuple[int, bool, bool]:
-        return MATCH_ORDER[hit.match], title_key(without_qualifier(hit.title)) != key, is_listing_page(hit.path)
+    def sort_key(hit: TitleHit) -> tuple[int, bool, bool, float]:
+        is_longer = title_key(without_qualifier(hit.title)) != key
+        return MATCH_ORDER[hit.match], is_longer, is_listing_page(hit.path), -_importance(archive, hit.path)
 
     return sorted(best.values(), key=sort_key)[:_MAX_TITLE_HITS]
 
@@ -208,11 +213,31 @@ def find_closest_title(archive: Archive, call: FindClosestTitle) -> ClosestTitle
 def closest_title(archive: Archive, requested: str) -> ClosestTitle:
     """Return the same."""
     text = _plain_title(entry_name(requested).replace("_", " "))
-    items = {item.path: item for item in _similar_items(archive, text)}
-    similarity = {path: _similarity(text, _plain_title(item.title)) for path, item in items.items()}
-    closest = sorted(items.values(), key=lambda item: -similarity[item.path])[:_MAX_CLOSEST_TITLES]
-    best = closest[0] if closest and similarity[closest[0].path] >= _MIN_SIMILARITY else None
-    return ClosestTitle(best.path if best else None, [item.title for item in closest])
+    stop_words = query_language(archive, text).stop_words
+    similarity: dict[TitleMatch, float] = {}
+    for matches in _similar_titles(archive, text):
+        for match in matches:
+            similarity[match] = _similarity(text, _plain_title(match.target_title))
+        if max(similarity.values(), default=0.0) >= _MIN_SIMILARITY:
+            break
+    closest = {match.target: match for match in sorted(similarity, key=lambda match: similarity[match])}
+    related = [match for match in reversed(closest.values()) if _is_related(text, match.target_title, stop_words)]
+    best = related[0] if related and similarity[related[0]] >= _MIN_SIMILARITY else None
+    return ClosestTitle(best.target if best else None, [match.target_title for match in related[:_MAX_CLOSEST_TITLES]])
+
+
+def _is_related(text: str, title: str, stop_words: frozenset[str]) -> bool:
+    """Return whether a title shares a word with a text, or one of nearly the same spelling."""
+    words = [word for word in text.split() if word not in stop_words]
+    others = title_words(title)
+    return _similarity(text, " ".join(others)) >= _MIN_SIMILARITY or any(
+        edit_distance(word, other, _max_edits(word)) <= _max_edits(word) for word in words for other in others
+    )
+
+
+def _max_edits(word: str) -> int:
+    """Return how many edits apart another spelling of a word may be."""
+    return next(edits for chars, edits in _MAX_EDITS_BY_CHARS if len(word) >= chars)
 
 
 def _plain_title(text: str) -> str:
@@ -224,15 +249,20 @@ def _similarity(first: str, second: str) -> float:
     return 1.0 if first == second else difflib.SequenceMatcher(None, first, second).ratio()
 
 
-def _similar_items(archive: Archive, text: str) -> Iterator[Item]:
-    """Yield entries that may be meant: those whose titles start alike, and those that contain the words."""
+def _similar_titles(archive: Archive, text: str) -> Iterator[Iterator[TitleMatch]]:
+    """Yield entries that may be meant: those whose titles start alike, then those that contain the words."""
     words = text.split()
-    for prefix in (text, " ".join(words[:-1]), text[: max(3, len(text) // 2)], text[:3]):
-        if prefix.strip():
-            for variant in (prefix.strip(), prefix.strip().title()):
-                yield from archive.find_entries(archive.suggest_paths(variant, _MAX_SIMILAR_CANDIDATES))
+    prefixes = [text, " ".join(words[:-1]), text[: max(3, len(text) // 2)].strip(), text[:3].strip()]
+    if not archive.has_title_index:
+        prefixes = [variant for prefix in prefixes for variant in (prefix, prefix.title())]
+    for prefix in filter(None, dict.fromkeys(prefixes)):
+        yield _matches_at(archive, archive.suggest_paths(prefix, _MAX_SIMILAR_CANDIDATES))
     if words:
-        yield from archive.find_entries(archive.search_paths(text, _MAX_SIMILAR_CANDIDATES))
+        yield _matches_at(archive, archive.search_paths(text, _MAX_SIMILAR_CANDIDATES))
+
+
+def _matches_at(archive: Archive, paths: Iterable[str]) -> Iterator[TitleMatch]:
+    return filter(None, (archive.look_up(path=path) for path in paths))
 
 
 def _suggest_matches(archive: Archive, text: str, limit: int) -> Iterator[TitleMatch]:
@@ -240,10 +270,7 @@ def _suggest_matches(archive: Archive, text: str, limit: int) -> Iterator[TitleM
     if not archive.has_title_index:
         yield from itertools.islice(_scan_titles(archive, title_key(text).split()), limit)
         return
-    for path in archive.suggest_paths(text, limit):
-        match = archive.look_up(path=path)
-        if match:
-            yield match
+    yield from _matches_at(archive, archive.suggest_paths(text, limit))
 
 
 def _scan_titles(archive: Archive, words: list[str]) -> Iterator[TitleMatch]:
@@ -257,27 +284,41 @@ def _scan_titles(archive: Archive, words: list[str]) -> Iterator[TitleMatch]:
 
 
 def suggest_titles(archive: Archive, call: SuggestTitles) -> Suggestions:
-    """Return entries whose titles continue what was typed, the most mentioned first."""
+    """Return entries whose titles continue what was typed, the most important first."""
     suggestions = _rank_suggestions(archive, call.query)
     return Suggestions(suggestions[call.offset : call.offset + call.limit], len(suggestions))
 
 
 def _rank_suggestions(archive: Archive, text: str) -> list[Suggestion]:
-    """Return each suggested entry once: the exact title, then prefixes, the most mentioned first."""
+    """Return each suggested entry once: the exact title, then prefixes, the most important first."""
     key = title_key(text)
     matches: dict[str, list[TitleMatch]] = {}
     for match in _suggest_matches(archive, text, _MAX_SUGGESTIONS):
         matches.setdefault(match.target, []).append(match)
-    counted = set(itertools.islice(matches, _MAX_COUNTED_MENTIONS if len(key) > 1 else 0))
+    keys = {target: [title_key(match.title) for match in rows] for target, rows in matches.items()}
+    prefixed = [target for target in matches if any(row.startswith(key) for row in keys[target])]
+    importance = _importance_of(archive, {target: matches[target][0].target_title for target in prefixed}, key)
 
-    def sort_key(target: str) -> tuple[bool, bool, bool, int, int]:
-        keys = [title_key(match.title) for match in matches[target]]
-        is_prefix = any(matched_key.startswith(key) for matched_key in keys)
-        is_counted = is_prefix and target in counted
-        mentions = _count_mentions(archive, matches[target][0].target_title) if is_counted else 0
-        return key not in keys, is_listing_page(target), not is_prefix, -len(keys), -mentions
+    def sort_key(target: str) -> tuple[bool, bool, bool, int, float]:
+        value = importance.get(target)
+        return key not in keys[target], is_listing_page(target), value is None, -len(keys[target]), -(value or 0.0)
 
     return [Suggestion(target, matches[target][0].target_title) for target in sorted(matches, key=sort_key)]
+
+
+def _importance(archive: Archive, path: str) -> float:
+    """Return the importance of an article, 0 if it has few redirects: those may just be forms of its title."""
+    importance = archive.importance(path)
+    return importance if importance >= _MIN_IMPORTANCE else 0.0
+
+
+def _importance_of(archive: Archive, titles: dict[str, str], key: str) -> dict[str, float]:
+    """Return the importance of articles, given with their titles, by redirects or, without many, by mentions."""
+    by_redirects = {path: _importance(archive, path) for path in titles}
+    if any(by_redirects.values()):
+        return by_redirects
+    counted = itertools.islice(titles.items(), _MAX_COUNTED_MENTIONS if len(key) > 1 else 0)
+    return by_redirects | {path: float(_count_mentions(archive, title)) for path, title in counted}
 
 
 def _count_mentions(archive: Archive, title: str) -> int:
