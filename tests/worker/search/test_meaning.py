@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from openzim_mcp.worker.search import meaning
-from openzim_mcp.worker.search.meaning import NearestWords, nearest_shares, related_words, similarities
+from openzim_mcp.worker.search.meaning import NearestWords, nearest_shares, related_words, score_bonuses, similarities
 
 TEXTS = [
     "A physician treats people who are ill, and prescribes medicine.",
@@ -111,6 +111,21 @@ def test_encoder_stops_when_the_time_is_over(max_seconds: float, count: int) -> 
     values = similarities("four", ["12345"] * 20, max_seconds)
 
     assert values == [20.0] * count
+
+
+@pytest.mark.usefixtures("clocked_encoder")
+def test_bonus_grows_with_similarity_and_is_least_without_text_or_time() -> None:
+    texts = ["123", None, "12", "1234", "12345", "123456789"]
+    low, middle, high, highest = (pytest.approx(0.7 * 4 * length) for length in (2, 3, 4, 5))
+
+    assert score_bonuses("four", texts, max_seconds=0.55) == [middle, low, low, high, highest, low]
+    assert score_bonuses("four", texts, max_seconds=0.2) == [0.0] * 6
+    assert score_bonuses("four", [None], max_seconds=9.0) == [0.0]
+
+
+@pytest.mark.usefixtures("_table_only")
+def test_bonus_is_0_without_an_encoder() -> None:
+    assert score_bonuses("what does a doctor do", TEXTS, max_seconds=1.0) == [0.0, 0.0, 0.0]
 
 
 def test_installed_encoder_compares_sentences_in_many_languages() -> None:
