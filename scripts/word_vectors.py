@@ -55,7 +55,7 @@ _FREQUENT_WORDS = 45_000
 _MAX_TEACHING_SECONDS = 1800
 _TEXTS_PER_STEP = 4096
 _DIMENSIONS = 256
-_BITS = 512
+_BITS = 256
 _EPOCHS, _BATCH, _WORDS_PER_BATCH, _LEARNING_RATE = 8, 512, 2048, 3e-3
 _WORD_LOSS, _PAIR_LOSS = 2.5, 20.0
 """The weight of single words, which keep a rare one near its start, and of the similarities of texts to each other."""
