@@ -39,7 +39,10 @@ class NearestWords:
     def __init__(self, words: Iterable[str]) -> None:
         self._vectors = load_word_vectors()
         self._words = list(dict.fromkeys(words))
-        self._targets = [(word, self._vectors.find(word)) for word in self._words] if self._vectors else []
+        found = ((word, self._vectors.find(word)) for word in self._words) if self._vectors else ()
+        self._signs = [(word, vector.signs) for word, vector in found if vector]
+        cosines = self._vectors.cosines if self._vectors else []
+        self._shares = [_share(cosine) for cosine in cosines if cosine > _MIN_COSINE]
         self._compared: set[str] = set()
         self._near: dict[str, dict[str, float]] = {}
 
@@ -60,13 +63,14 @@ class NearestWords:
         self._compared |= text_words
         if self._vectors is None:
             return
-        cosine = self._vectors.cosine
+        find, shares = self._vectors.find, self._shares
+        far = len(shares)
         for text_word in text_words:
-            vector = self._vectors.find(text_word)
+            vector = find(text_word)
             if vector is None:
                 continue
-            cosines = ((word, cosine(target, vector)) for word, target in self._targets if target)
-            near = {word: _share(value) for word, value in cosines if value > _MIN_COSINE}
+            differing = [(word, (signs ^ vector.signs).bit_count()) for word, signs in self._signs]
+            near = {word: shares[count] for word, count in differing if count < far}
             if near:
                 self._near[text_word] = near
 
