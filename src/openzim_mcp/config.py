@@ -72,6 +72,9 @@ class ContentSettings(BaseModel):
     max_content_length: int = Field(100_000, ge=100, description="characters of an article, unless a call says")
     snippet_length: int = Field(300, ge=100, description="characters of a search snippet")
     default_search_limit: int = Field(10, ge=1, le=100, description="search results, unless a call says")
+    answers: Literal["lenient", "normal", "strict"] = Field(
+        "normal", description='how sure an answer must be: below that, "Not found here" and the nearest sources'
+    )
 
 
 class BucketSettings(BaseModel):

@@ -171,14 +171,35 @@ class EstimateAnswer(Call[Estimate], frozen=True):
 
 
 class Sentence(Struct, frozen=True):
-    """A sentence of a passage, and the share of the question's words that it has, by weight."""
+    """A sentence of a passage, and the share of the question's words that it has, by weight.
+
+    `has_answer` if it holds the kind of answer that is asked for, or is a key fact of the relation asked for.
+    """
 
     text: str
     share: float
+    has_answer: bool = False
+
+
+class Evidence(Struct, frozen=True):
+    """How well a passage fits a question, each from 0 to about 1: see the features of answers that have these names.
+
+    `missing` is the share of the question that its whole page lacks, words near in meaning included.
+    """
+
+    heading_window: float
+    near_words: float
+    typed_window: float
+    entity: float
+    similarity: float
+    missing: float
 
 
 class Passage(Struct, frozen=True):
-    """A passage that may answer a question, in sentences; together they are its text."""
+    """A passage that may answer a question, in sentences; together they are its text.
+
+    `missing_words` are words of the question that its page lacks.
+    """
 
     archive: str
     path: str
@@ -187,6 +208,8 @@ class Passage(Struct, frozen=True):
     section_title: str
     sentences: list[Sentence]
     score: float
+    evidence: Evidence
+    missing_words: list[str] = msgspec.field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -195,11 +218,12 @@ class Passage(Struct, frozen=True):
 
 
 class Passages(Struct, frozen=True):
-    """The passages of an archive that may answer a question, the best first, and words that were corrected."""
+    """The passages of an archive that may answer a question, the best first, words that were corrected, and counts."""
 
     archive: str
     passages: list[Passage]
     corrected: dict[str, str] = msgspec.field(default_factory=dict)
+    counts: WordCounts = WordCounts()
 
 
 class FindPassages(Call[Passages], frozen=True):

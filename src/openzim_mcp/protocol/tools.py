@@ -164,7 +164,7 @@ def _tool_caller(context: RequestContext) -> Caller:
 
 def _to_result(result: msgspec.Struct | Reply) -> types.CallToolResult:
     if isinstance(result, Reply):
-        return _text_result(result.text)
+        return _text_result(result.text, _answer_meta(result))
     if isinstance(result, Article):
         return _text_result(result.markdown)
     structured = _structured_result(msgspec.to_builtins(result))
@@ -174,8 +174,19 @@ def _to_result(result: msgspec.Struct | Reply) -> types.CallToolResult:
     return structured.model_copy(update={"content": [*structured.content, image]})
 
 
-def _text_result(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
+def _answer_meta(reply: Reply) -> dict[str, object] | None:
+    """Return whether a question is answered, how likely, and from where, for clients that read more than text."""
+    if reply.answered is None:
+        return None
+    return {
+        "openzim/answered": reply.answered,
+        "openzim/confidence": reply.confidence,
+        "openzim/sources": msgspec.to_builtins(reply.cited),
+    }
+
+
+def _text_result(text: str, meta: dict[str, object] | None = None) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], _meta=meta)
 
 
 def _structured_result(payload: dict[str, object], *, is_error: bool = False) -> types.CallToolResult:

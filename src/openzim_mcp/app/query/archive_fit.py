@@ -46,10 +46,14 @@ FITS: dict[tuple[str, ArchiveKind], float] = {
     ("other", "documentation"): -0.03,
 }
 
+_NAMES_AND_DATES = {"person", "date", "place", "age", "money"}
+"""Who made a language and when is not a question about code."""
+
 
 def kind_fit(question: Question, kind: ArchiveKind) -> float:
     """Return what is added to the scores of an archive of some kind; a question may be of several kinds."""
-    fits = [FITS.get((question_kind, kind), 0.0) for question_kind in question.kinds or ["other"]]
+    kinds = [row for row in question.kinds if row != "code" or question.answer_type not in _NAMES_AND_DATES]
+    fits = [FITS.get((question_kind, kind), 0.0) for question_kind in kinds or ["other"]]
     return max(fits) if max(fits) > 0 else min(fits)
 
 
@@ -77,10 +81,7 @@ def select_archives(question: Question, estimates: Mapping[str, Estimate], count
 
 def _estimate_score(estimate: Estimate, counts: WordCounts) -> float:
     """Return how much of the question, by weight, the best candidate of an archive covers."""
-    weights = {
-        word: math.log(1 + max(0.5, counts.articles - frequency + 0.5) / (frequency + 0.5))
-        for word, frequency in counts.frequencies.items()
-    }
+    weights = word_weights(counts)
     total = sum(weights.values()) or 1.0
     return max(
         (
@@ -89,3 +90,11 @@ def _estimate_score(estimate: Estimate, counts: WordCounts) -> float:
         ),
         default=0.0,
     )
+
+
+def word_weights(counts: WordCounts) -> dict[str, float]:
+    """Return the weight of each word: the fewer articles contain it, the heavier (as in BM25)."""
+    return {
+        word: math.log(1 + max(0.5, counts.articles - frequency + 0.5) / (frequency + 0.5))
+        for word, frequency in counts.frequencies.items()
+    }

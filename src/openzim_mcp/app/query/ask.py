@@ -10,7 +10,7 @@ from openzim_mcp import cursors, errors, tokens
 from openzim_mcp.app.archives import archive_titles
 from openzim_mcp.app.arguments import parse_request, require_text
 from openzim_mcp.app.caller import LOCAL, Caller
-from openzim_mcp.app.query import handlers
+from openzim_mcp.app.query import answers, handlers
 from openzim_mcp.app.query.interpret import (
     Interpretation,
     find_alternatives,
@@ -76,7 +76,7 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     """Reply to the likeliest interpretation of a query."""
     text, context = await _split_archive_name(context)
     if context.request.synthesize:
-        return await handlers.write_briefing(context, text)
+        return await answers.write_briefing(context, text)
     interpretations = interpret(text)
     scores = await _score_titles(context, titles_to_score(text, interpretations))
     ranked = rank_interpretations(interpretations, scores)
@@ -89,7 +89,7 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     except (errors.EntryNotFound, errors.SectionNotFound):
         if best.title is None or (scores.get(best.title, 0.0) > 0 and best.intent != "part"):
             raise
-    return await handlers.answer_question(context, {"query": text})
+    return await answers.answer_question(context, {"query": text})
 
 
 def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) -> str:
@@ -106,7 +106,7 @@ async def _missing_title_note(context: QueryContext, ranked: Sequence[Interpreta
     titles = [row.title for row in ranked if row.title and row.intent in _ABOUT_AN_ARTICLE]
     if ranked[0].intent != "question" or not titles:
         return ""
-    closest = await handlers.closest_titles(context, titles[0])
+    closest = await answers.closest_titles(context, titles[0])
     return safe_line(f"(No article is called {titles[0]!r}.{f' {closest}' if closest else ''})", _MAX_NOTE_CHARS)
 
 

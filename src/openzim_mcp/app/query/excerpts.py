@@ -14,7 +14,7 @@ from openzim_mcp.text import normalize, safe_line, tokenize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from openzim_mcp.calls.search import Passage, Passages
+    from openzim_mcp.calls.search import Passage, Sentence
 
 Cost = Callable[[str], float]
 
@@ -22,14 +22,18 @@ _MAX_PASSAGES = 8
 _MAX_SCORE_GAP = 0.4
 """How much lower than the best a passage may score to be shown."""
 _PREVIEW_CHARS = 160
-_PASSAGE_CERTAINTY = 12.0
+_PASSAGE_CERTAINTY = 8.0
 """A passage is e to this power times likelier to have the answer than one whose score is 1 lower."""
 _SENTENCE_CERTAINTY = 3.0
 """A sentence with all words of the question is e to this power times likelier to have it than one with none."""
+_ANSWER_BONUS = 1.0
+"""The logarithm of how much likelier a sentence is that holds the kind of answer asked for."""
 _NEIGHBOUR_SHARE = 0.2
 """The share of its probability that a sentence gets from each neighbour."""
 _CONTINUATION_BONUS = 1.2
 """The factor on the gain of a sentence next to a selected one: continuous text is easier to read."""
+_MIN_GAIN = 0.00045
+"""The probability per token that a sentence must add to be shown: an answer ends when more would hardly help."""
 _SPACE_TOKENS = 0.5
 _MAX_SHARED_WORD_RATIO = 0.8
 """A sentence that shares this part of its words with a selected one is a repetition."""
@@ -47,6 +51,16 @@ class Excerpt:
     def uri(self) -> str:
         """The URI of the article."""
         return uris.entry_uri(self.passage.archive.removesuffix(".zim"), self.passage.path)
+
+
+class Source(Struct, frozen=True):
+    """Where an excerpt is from."""
+
+    archive: str
+    path: str
+    title: str
+    uri: str
+    section: str | None = None
 
 
 class BriefingPassage(Struct, frozen=True):
@@ -75,6 +89,8 @@ class Briefing(Struct, frozen=True):
     """An answer from several sources, with numbered citations."""
 
     query: str
+    answered: bool
+    confidence: float
     answer_markdown: str
     passages: list[BriefingPassage]
     citations: list[Citation]
@@ -104,10 +120,9 @@ def by_estimate(text: str) -> float:
 
 
 def select_excerpts(
-    answers: Iterable[Passages], budget: float, cost: Cost, max_score_gap: float = _MAX_SCORE_GAP
+    passages: Sequence[Passage], budget: float, cost: Cost, max_score_gap: float = _MAX_SCORE_GAP
 ) -> list[Excerpt]:
-    """Select the passages of all archives that are likeliest to answer, as much as fits the budget."""
-    passages = sorted((passage for answer in answers for passage in answer.passages), key=lambda row: -row.score)
+    """Select what is likeliest to answer of some passages, the best first, as much as fits the budget."""
     passages = [row for row in passages if row.score >= passages[0].score - max_score_gap][:_MAX_PASSAGES]
     texts = select_sentences(passages, budget, cost)
     excerpts = [Excerpt(passage, text) for passage, text in zip(passages, texts, strict=True) if text]
@@ -123,7 +138,7 @@ def select_sentences(passages: Sequence[Passage], budget: float, cost: Cost) -> 
     while candidates:
         best = max(candidates, key=selection.gain)
         candidates.remove(best)
-        if selection.gain(best):
+        if selection.gain(best) > _MIN_GAIN:
             selection.add(best)
     texts = [_join_sentences(passage, selection.positions(number)) for number, passage in enumerate(passages)]
     if not any(texts) and passages:
@@ -135,10 +150,11 @@ def select_sentences(passages: Sequence[Passage], budget: float, cost: Cost) -> 
 def _candidates(passages: Sequence[Passage], cost: Cost) -> list[_Candidate]:
     """Return all sentences; the probability of a passage is distributed over its sentences."""
     best = max((passage.score for passage in passages), default=0.0)
+    odds = [math.exp(_PASSAGE_CERTAINTY * (passage.score - best)) for passage in passages]
     candidates = []
     for number, passage in enumerate(passages):
-        probability = math.exp(_PASSAGE_CERTAINTY * (passage.score - best))
-        shares = _smooth_shares([math.exp(_SENTENCE_CERTAINTY * sentence.share) for sentence in passage.sentences])
+        probability = odds[number] / sum(odds)
+        shares = _smooth_shares([_sentence_weight(sentence) for sentence in passage.sentences])
         candidates += [
             _Candidate(
                 number,
@@ -150,6 +166,12 @@ def _candidates(passages: Sequence[Passage], cost: Cost) -> list[_Candidate]:
             for position, sentence in enumerate(passage.sentences)
         ]
     return candidates
+
+
+def _sentence_weight(sentence: Sentence) -> float:
+    """Return how likely a sentence has the answer, relative to others of its passage."""
+    bonus = _ANSWER_BONUS if sentence.has_answer else 0.0
+    return math.exp(_SENTENCE_CERTAINTY * sentence.share + bonus)
 
 
 def _smooth_shares(values: list[float]) -> list[float]:
@@ -252,7 +274,27 @@ def source_line(title: str, section: str, archive: str, uri: str) -> str:
     return f"Source: {title}{' › ' if section else ''}{section} — {archive} — {uri}"
 
 
-def to_briefing(query: str, excerpts: Sequence[Excerpt], archives: Sequence[str]) -> Briefing:
+def cite(excerpts: Iterable[Excerpt]) -> list[Source]:
+    """Return the source of each article, with the section of its first excerpt."""
+    first = [group[0] for group in _by_article(excerpts)]
+    return [
+        Source(row.passage.archive, row.passage.path, row.passage.title, row.uri, row.passage.section_title or None)
+        for row in first
+    ]
+
+
+def best_sentence(passage: Passage) -> str:
+    """Return the sentence of a passage that is likeliest to answer."""
+    return max(passage.sentences, key=_sentence_weight).text
+
+
+def to_briefing(
+    query: str,
+    excerpts: Sequence[Excerpt],
+    archives: Sequence[str],
+    is_answered: bool,  # noqa: FBT001
+    confidence: float,
+) -> Briefing:
     """Return excerpts as a briefing, grouped by article, with numbered citations."""
     numbers: dict[str, int] = {}
     for excerpt in excerpts:
@@ -262,6 +304,8 @@ def to_briefing(query: str, excerpts: Sequence[Excerpt], archives: Sequence[str]
     first_passages = {excerpt.uri: excerpt.passage for excerpt in reversed(ordered)}
     return Briefing(
         query=query,
+        answered=is_answered,
+        confidence=confidence,
         answer_markdown=text,
         passages=[_briefing_passage(excerpt) for excerpt in ordered],
         citations=[

@@ -6,16 +6,13 @@ import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app import reading
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
 from openzim_mcp.app.query import excerpts
-from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
+from openzim_mcp.app.query.answers import answer_question, compare, no_results_reply, not_searched
 from openzim_mcp.app.query.interpret import split_list
-from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.archive import Metadata, ReadMetadata
@@ -31,22 +28,17 @@ from openzim_mcp.calls.reading import (
     ReadStructure,
     ReadSummary,
 )
-from openzim_mcp.calls.search import EstimateAnswer, FindPassages, FindTitles, SearchText, SuggestTitles, WordCounts
-from openzim_mcp.text import continuation_line, normalize, safe_line
+from openzim_mcp.calls.search import FindTitles, SearchText, SuggestTitles
+from openzim_mcp.text import continuation_line, safe_line
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from openzim_mcp.app.query.excerpts import Briefing, Excerpt
     from openzim_mcp.calls import Call
     from openzim_mcp.calls.reading import BinaryEntry
-    from openzim_mcp.calls.search import Estimate, Passage, Passages, Question, Suggestions, TitleHits
+    from openzim_mcp.calls.search import Suggestions, TitleHits
     from openzim_mcp.zimfile import ArchiveFile
 
-_BRIEFING_TOKENS = 1200
-_BRIEFING_SCORE_GAP = 1.0
-"""The score gap to the best passage that a briefing allows: larger than an answer, as it cites several sources."""
-_BRIEFING_SHRINKAGE = 0.95
 _OUTLINE_ROWS = 100
 _SNIPPET_CHARS = 160
 _MAX_SUMMARIES = 10
@@ -54,124 +46,6 @@ _MAX_NAMES_SHOWN = 5
 _METADATA_SHOWN = ("title", "description", "language", "creator", "publisher", "date", "flavour")
 
 Slots = dict[str, str]
-
-
-async def _find_passages(context: QueryContext, question: Question) -> tuple[list[Passages], list[str]]:
-    """Return the passages that may answer a question, and the names of archives that could not be searched."""
-    estimates: dict[str, Estimate] = {}
-    archives, counts = context.archives, WordCounts()
-    if len(archives) > 1:
-        estimates = (await context.call_each(EstimateAnswer(question))).results
-        counts = count_words(estimates)
-        selected = select_archives(question, estimates, counts)
-        archives = [row for row in archives if row.name in selected or row.name not in estimates]
-    call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
-    outcomes = await replace(context, archives=archives).call_each(call)
-    context.app.passage_indexes.request(archives)
-    context.app.importance.request(archives)
-    answers = [
-        _add_fit(passages, kind_fit(question, estimates[name].kind)) if name in estimates else passages
-        for name, passages in outcomes.results.items()
-    ]
-    return answers, [f"{name}.zim" for name in outcomes.errors]
-
-
-def _add_fit(answer: Passages, fit: float) -> Passages:
-    """Add to the scores of passages how well the kind of their archive fits the question."""
-    passages = [msgspec.structs.replace(row, score=row.score + fit) for row in answer.passages]
-    return msgspec.structs.replace(answer, passages=passages)
-
-
-async def answer_question(context: QueryContext, slots: Slots) -> Reply:
-    """Answer a question with passages of articles."""
-    answers, failed = await _find_passages(context, analyze_question(slots["query"]))
-    budget, cost = context.budget()
-    budget_left = budget - cost(_corrections(answers) + _not_searched(failed))
-    selected = excerpts.select_excerpts(answers, budget_left, cost)
-    if not selected:
-        return await _no_results_reply(context, slots["query"])
-    archives = {excerpt.passage.archive for excerpt in selected}
-    note = _corrections(answer for answer in answers if answer.archive in archives) + _not_searched(failed)
-    return _excerpts_reply(selected, note)
-
-
-def _excerpts_reply(selected: Sequence[Excerpt], note: str = "") -> Reply:
-    return Reply(excerpts.to_markdown(selected) + note, sources=tuple(excerpts.source_lines(selected)))
-
-
-def _corrections(answers: Iterable[Passages]) -> str:
-    """Return a line that names the corrected words."""
-    corrected = {wrong: right for answer in answers for wrong, right in answer.corrected.items()}
-    text = ", ".join(f"{wrong} → {right}" for wrong, right in corrected.items())
-    return f"\n\n(Read as: {safe_line(text, 200)})" if text else ""
-
-
-def _not_searched(failed: Sequence[str]) -> str:
-    """Return a line that names the archives that could not be searched."""
-    return f"\n\n(Not searched: {', '.join(failed[:_MAX_NAMES_SHOWN])})" if failed else ""
-
-
-async def _no_results_reply(context: QueryContext, query: str) -> Reply:
-    """Report that nothing was found, and offer the closest titles."""
-    names = ", ".join(archive.file_name for archive in context.archives[:_MAX_NAMES_SHOWN]) or "no archive"
-    hint = await closest_titles(context, query) or "Try other words."
-    tried = "Tried: the texts with all and with fewer of the words, titles, other spellings."
-    reply = context.text_reply(f"Nothing was found for {safe_line(query, 200)!r} in {names}. {tried} {hint}")
-    return replace(reply, is_empty=True)
-
-
-async def closest_titles(context: QueryContext, text: str) -> str:
-    """Return a sentence with the titles closest to a text, or an empty one."""
-    outcomes = await context.call_each(FindTitles(text, 0, _MAX_NAMES_SHOWN))
-    hits = merge_hits(outcomes.results)[:_MAX_NAMES_SHOWN]
-    return f"The closest titles: {', '.join(dict.fromkeys(hit.title for hit in hits))}." if hits else ""
-
-
-async def write_briefing(context: QueryContext, query: str) -> Briefing:
-    """Answer from several sources, with numbered citations; shrink it until its JSON fits the budget."""
-    answers, _ = await _find_passages(context, analyze_question(query))
-    archives = [answer.archive for answer in answers]
-    budget, cost = context.budget(_BRIEFING_TOKENS)
-    target = budget
-    while True:
-        selected = excerpts.select_excerpts(answers, target, cost, _BRIEFING_SCORE_GAP)
-        briefing = excerpts.to_briefing(query, selected, archives)
-        size = cost(msgspec.json.encode(briefing).decode())
-        if size <= budget or not briefing.passages:
-            return briefing
-        target *= _BRIEFING_SHRINKAGE * budget / size
-
-
-async def _compare(context: QueryContext, slots: Slots) -> Reply:
-    """Reply with a passage that names everything compared, if there is one, and passages about each."""
-    names = split_list(slots["titles"])
-    budget, cost = context.budget()
-    selected: list[Excerpt] = []
-    missing = []
-    for query in (" ".join(names), *names):
-        answers, _ = await _find_passages(context, analyze_question(query))
-        is_name = query in names
-        matching = _passages_about(answers, [query] if is_name else names, selected)
-        best = excerpts.select_excerpts(matching, budget / (len(names) + 1), cost)
-        selected += best if is_name else best[:1]
-        missing += [f"Nothing was found for {safe_line(query, 100)!r}."] if is_name and not answers else []
-    if not selected:
-        return await _no_results_reply(context, " ".join(names))
-    return _excerpts_reply(selected, "".join(f"\n\n{sentence}" for sentence in missing))
-
-
-def _passages_about(answers: Sequence[Passages], names: Sequence[str], selected: Sequence[Excerpt]) -> list[Passages]:
-    """Keep only the passages that contain all names and were not selected before."""
-    selected_texts = {excerpt.passage.text for excerpt in selected}
-
-    def fits(passage: Passage) -> bool:
-        text = normalize(f"{passage.title} {passage.text}")
-        return passage.text not in selected_texts and all(normalize(name) in text for name in names)
-
-    return [
-        msgspec.structs.replace(answer, passages=[passage for passage in answer.passages if fits(passage)])
-        for answer in answers
-    ]
 
 
 async def _list_archives(context: QueryContext, _: Slots) -> Reply:
@@ -254,7 +128,7 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
     context.app.passage_indexes.request(context.archives)
     hits = merge_hits(outcomes.results)[start : start + context.limit]
     if not hits and not start:
-        return await _no_results_reply(context, query)
+        return await no_results_reply(context, query)
     total = sum(archive_hits.total for archive_hits in outcomes.results.values())
     is_single = len(context.archives) == 1
     rows = [
@@ -264,7 +138,7 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
     ]
     in_archive = f" in {context.archives[0].file_name}" if is_single else ""
     head = f"{total} results for {safe_line(query, 200)!r}{in_archive}:\n"
-    foot = _not_searched([f"{name}.zim" for name in outcomes.errors]).strip()
+    foot = not_searched([f"{name}.zim" for name in outcomes.errors]).strip()
     return context.list_reply(head, rows, foot=foot, is_complete=total <= start + len(hits))
 
 
@@ -287,7 +161,7 @@ async def _list_titles(context: QueryContext, call: Call[TitleHits | Suggestions
         for hit in merge_hits(results)
     ]
     if not rows:
-        return await _no_results_reply(context, query)
+        return await no_results_reply(context, query)
     is_complete = len(rows) <= stop and all(hits.total <= stop for hits in results.values())
     return context.list_reply("", rows[start:stop], is_complete=is_complete)
 
@@ -413,7 +287,7 @@ HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply | BinaryEntr
     "related": _list_related,
     "links": _list_links,
     "batch": _read_summaries,
-    "compare": _compare,
+    "compare": compare,
     "article": _read_article,
     "question": answer_question,
 }

@@ -56,12 +56,18 @@ class QueryRequest(BudgetedRequest):
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer in Markdown, its source lines, and the request that continues it; `is_empty` if nothing was found."""
+    """An answer in Markdown, its source lines, and the request that continues it; `is_empty` if nothing was found.
+
+    The reply to a question says whether it answers it, with the chance of that and the sources as values.
+    """
 
     text: str
     sources: tuple[str, ...] = ()
     continuation: QueryRequest | None = None
     is_empty: bool = False
+    answered: bool | None = None
+    confidence: float | None = None
+    cited: tuple[excerpts.Source, ...] = ()
 
 
 @dataclass(frozen=True)

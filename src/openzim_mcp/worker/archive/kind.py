@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -29,9 +30,11 @@ _KINDS = (
     _row("wikipedia", r"wikipedia|encyclopa?edia|vikidia|википеди\w*|wikivoyage|wikimed|wikispecies|wikibooks|wikiversity|wikinews|mwoffliner"),
     _row("site", r"zimit|warc2zim"),
 )  # fmt: skip
+_MAX_CACHED_KINDS = 256
 _CATEGORY = re.compile(r"_category:(\w+)")
 
 
+@lru_cache(_MAX_CACHED_KINDS)
 def archive_kind(archive: Archive) -> ArchiveKind:
     """Return the kind of an archive; `other` if nothing tells it."""
     tags = archive.metadata_text("Tags").lower()

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.calls.search import Estimate, Passage, Passages, Sentence, WordCounts
-from openzim_mcp.text import normalize, sentence_ends, tokenize
+from openzim_mcp.calls.search import Estimate, Evidence, Passage, Passages, Sentence, WordCounts
+from openzim_mcp.languages import two_letter_code
+from openzim_mcp.text import normalize, sentence_ends
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.search import titles
-from openzim_mcp.worker.search.answer_ranking import rank_answers
+from openzim_mcp.worker.search.answer_ranking import AnswerRanking
 from openzim_mcp.worker.search.candidates import find_candidates
 from openzim_mcp.worker.search.fulltext import Filter, cannot_find_words, search_or_scan, search_without_index
+from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.query import parse_query, query_language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openzim_mcp.calls.search import EstimateAnswer, FindPassages, ScoreTitles
+    from openzim_mcp.calls.search import EstimateAnswer, FindPassages, Question, ScoreTitles
     from openzim_mcp.worker.search.answer_ranking import RankedAnswer
     from openzim_mcp.worker.search.query import ParsedQuery
     from openzim_mcp.worker.zim import Archive
 
 _EXACT_TITLE_SCORE, _SAME_KEY_SCORE, _FUZZY_TITLE_SCORE = 1.0, 0.9, 0.6
 _MAX_PASSAGES = 12
+_MAX_MATCHES = 40
+"""How many articles with all words are looked at: an answer does not count them."""
 _ESTIMATED_CANDIDATES = 5
 _TITLE_COVERAGE = 0.5
 """How much more a word counts that stands in the title."""
@@ -53,15 +57,24 @@ def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
     """Return which words of a question the archive has, and which of them its best candidates share."""
     kind = archive_kind(archive)
     if not archive.has_fulltext_index or cannot_find_words(archive, call.question.text):
-        return Estimate(kind, WordCounts())
+        return Estimate(kind, WordCounts(), _coverage_by_titles(archive, call.question))
     query = parse_query(archive, call.question, counts=None)
-    candidates = find_candidates(archive, query)
+    candidates = find_candidates(archive, query, _MAX_MATCHES)
     frequencies = {term.word: term.frequency for term in query.terms}
     coverage = [
         _coverage(archive, path, candidates.rank_scores.get(path, {}), query)
         for path, _ in candidates.scored[:_ESTIMATED_CANDIDATES]
     ]
     return Estimate(kind, WordCounts(archive.counts["articles"], frequencies), coverage)
+
+
+def _coverage_by_titles(archive: Archive, question: Question) -> list[dict[str, float]] | None:
+    """Return what the titles of an archive without an index cover; None, unknown, if it may be in the language asked."""
+    codes = [two_letter_code(code) for code in archive.languages.split(",") if code]
+    if not codes or not question.language or question.language in codes:
+        return None
+    mentions = titles_in_text(archive, question.text).values()
+    return [{normalize(word): 1.0 + _TITLE_COVERAGE for word in mention.words} for mention in mentions]
 
 
 def _coverage(archive: Archive, path: str, rank_scores: dict[str, float], query: ParsedQuery) -> dict[str, float]:
@@ -78,17 +91,23 @@ def find_passages(archive: Archive, call: FindPassages) -> Passages:
     """Return the passages of an archive that may answer a question, the best first."""
     everything = Filter(archive)
     if call.use_index:
-        results = search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts)
+        results = search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts, _MAX_MATCHES)
     else:
         results = search_without_index(archive, call.question, everything, call.scan_seconds)
     qualities = {hit.best.page.path: hit.quality for hit in results.hits}
-    best = rank_answers(results.passages, qualities, results.query)[:_MAX_PASSAGES]
-    passages = [_make_passage(archive, answer, results.query) for answer in best]
-    return Passages(archive.file_name, passages, results.query.corrected)
+    ranking = AnswerRanking(results.query, results.passages, qualities)
+    best = ranking.best(_MAX_PASSAGES)
+    # What a page lacks is only asked of the best one, as all of its words are compared.
+    missing = ranking.missing_words(best[0].ranked.page) if best else ([], 0.0)
+    passages = [_make_passage(archive, answer, ranking, missing) for answer in best]
+    counts = WordCounts(archive.counts["articles"], {term.word: term.frequency for term in results.query.terms})
+    return Passages(archive.file_name, passages, results.query.corrected, counts)
 
 
-def _make_passage(archive: Archive, answer: RankedAnswer, query: ParsedQuery) -> Passage:
-    page, passage = answer.ranked.page, answer.ranked.passage
+def _make_passage(
+    archive: Archive, answer: RankedAnswer, ranking: AnswerRanking, missing: tuple[list[str], float]
+) -> Passage:
+    page, passage, features = answer.ranked.page, answer.ranked.passage, answer.features
     section = page.document.sections[passage.section]
     return Passage(
         archive=archive.file_name,
@@ -96,16 +115,21 @@ def _make_passage(archive: Archive, answer: RankedAnswer, query: ParsedQuery) ->
         title=page.title,
         section_id=section.id,
         section_title=section.title,
-        sentences=[Sentence(text, _query_share(text, query)) for text in split_sentences(passage.text)],
+        sentences=[
+            Sentence(text, ranking.sentence_share(text), ranking.has_answer(text))
+            for text in split_sentences(passage.text)
+        ],
         score=round(answer.score, 3),
+        evidence=Evidence(
+            heading_window=round(features.heading_window, 3),
+            near_words=round(features.near_words, 3),
+            typed_window=round(features.typed_window, 3),
+            entity=round(features.entity, 3),
+            similarity=round(features.similarity, 3),
+            missing=round(missing[1], 3),
+        ),
+        missing_words=missing[0],
     )
-
-
-def _query_share(sentence: str, query: ParsedQuery) -> float:
-    """Return the share of a query's words, by weight, that a sentence contains."""
-    stems = {query.language.stem(word) for word in tokenize(normalize(sentence))} & query.weights.keys()
-    # Summed in the order of the query, so that the same question always gives the same number.
-    return sum(weight for stem, weight in query.weights.items() if stem in stems) / query.total_weight
 
 
 def split_sentences(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import find_words, normalize, sentence_ends, tokenize
 from openzim_mcp.worker.search.answer_types import holds_answer
-from openzim_mcp.worker.search.meaning import NearestWords, question_vectors
+from openzim_mcp.worker.search.meaning import NearestWords, question_vectors, score_bonuses
 from openzim_mcp.worker.search.ranking import Features
 from openzim_mcp.worker.search.titles import without_qualifier
 
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.search.query import ParsedQuery
     from openzim_mcp.worker.search.ranking import Page, RankedPassage
 
-MAX_RANKED_PASSAGES = 40
+MAX_RANKED_PASSAGES = 30
 _SHORT_PAGE_PASSAGES = 12
+_MIN_MISSING_SHARE = 0.1
+"""A word that a page lacks is named from this share of the question on."""
+_MAX_ENCODED_PASSAGES = 30
+_MAX_ENCODING_SECONDS = 2.0
 _NOT_A_WORD = re.compile(r"[^\w ]+")
 _TABLE_LANGUAGES = frozenset({"", "en"})
 """The table of word vectors is English."""
@@ -38,8 +42,6 @@ class AnswerFeatures(NamedTuple):
     """The share of the query within the length of a sentence, in the headings above it or in the title."""
     entity: float
     """The share of the query, without the words that name a relation, in the title of the article."""
-    lead_entity: float
-    """The same for the first passage of the article, else 0."""
     answer_type: float
     """Whether the passage holds the kind of answer that is asked for."""
     typed_window: float
@@ -71,35 +73,34 @@ class AnswerFeatures(NamedTuple):
 
 
 WORD_WEIGHTS = Features(
-    local=0.2,
-    topic=0.1,
-    window=0.15,
-    phrases=0.12,
-    shared_prefix=0.15,
+    local=0.15,
+    topic=0.03,
+    window=0.19,
+    phrases=0.14,
+    shared_prefix=0.26,
     heading=0.0,
-    fact=0.04,
-    title=0.16,
-    lead=0.13,
-    article=0.22,
+    fact=0.08,
+    title=0.19,
+    lead=0.14,
+    article=0.25,
 )
 ANSWER_WEIGHTS = AnswerFeatures(
-    heading_window=0.18,
-    entity=0.18,
-    lead_entity=0.06,
+    heading_window=0.21,
+    entity=0.23,
     answer_type=0.06,
     typed_window=0.09,
-    relation_fact=0.11,
-    page=0.08,
-    near_words=0.19,
-    similarity=0.15,
-    title_similarity=0.1,
-    quote=0.5,
-    language=0.15,
-    asked_post=-0.09,
-    answer_post=0.14,
-    answer_page=0.1,
-    references=-0.05,
-    quality=0.07,
+    relation_fact=0.26,
+    page=0.1,
+    near_words=0.37,
+    similarity=0.29,
+    title_similarity=0.15,
+    quote=0.3,
+    language=0.08,
+    asked_post=-0.12,
+    answer_post=0.17,
+    answer_page=0.15,
+    references=-0.07,
+    quality=0.15,
 )
 """The weights of the features. Fitted by `benchmarks/ranking_weights.py`: a passage is e to the power of 12 times
 likelier to have the answer than one whose score is 1 lower."""
@@ -113,32 +114,42 @@ class RankedAnswer(NamedTuple):
     score: float
 
 
-def rank_answers(
-    passages: Sequence[RankedPassage], qualities: dict[str, float], query: ParsedQuery
-) -> list[RankedAnswer]:
-    """Rank the best passages as answers, the best first; `qualities` are those of their pages, by path."""
-    scorer = _AnswerScorer(query, passages, qualities)
-    answers = []
-    for ranked in passages[:MAX_RANKED_PASSAGES]:
-        features = scorer.features(ranked)
-        score = sum(map(mul, ranked.features, WORD_WEIGHTS)) + sum(map(mul, features, ANSWER_WEIGHTS))
-        answers.append(RankedAnswer(ranked, features, score))
-    return sorted(answers, key=lambda row: -row.score)
-
-
-class _AnswerScorer:
-    """What a question asks for, prepared to be compared with many passages of one archive."""
+class AnswerRanking:
+    """The passages of one archive, ranked as answers to a question; `qualities` are those of their pages, by path."""
 
     def __init__(self, query: ParsedQuery, passages: Sequence[RankedPassage], qualities: dict[str, float]) -> None:
         self._query = query
         self._question = query.question
+        self._passages = passages[:MAX_RANKED_PASSAGES]
         self._qualities = qualities
         self._words = frozenset(find_words(normalize(query.question.text)))
         stem = query.language.stem
         self._relation_stems = {stem(word) for word in query.question.relation_terms}
         self._relation_words = {stem(word) for term in query.question.relation_words for word in term.split()}
         self._fact_names = frozenset(query.question.fact_names)
-        self._pages = {ranked.page.path: _PageText(ranked.page, query) for ranked in passages[:MAX_RANKED_PASSAGES]}
+        self._pages = {ranked.page.path: _PageText(ranked.page, query) for ranked in self._passages}
+
+    def best(self, count: int) -> list[RankedAnswer]:
+        """Return the best passages, the best first."""
+        answers = []
+        for ranked in self._passages:
+            features = self.features(ranked)
+            score = sum(map(mul, ranked.features, WORD_WEIGHTS)) + sum(map(mul, features, ANSWER_WEIGHTS))
+            answers.append(RankedAnswer(ranked, features, score))
+        return self._with_bonuses(sorted(answers, key=lambda row: -row.score))[:count]
+
+    def _with_bonuses(self, answers: list[RankedAnswer]) -> list[RankedAnswer]:
+        """Add what a sentence encoder says, if one is installed."""
+        texts = [
+            None if row.features.asked_post else row.ranked.passage.text for row in answers[:_MAX_ENCODED_PASSAGES]
+        ]
+        bonuses = score_bonuses(self._question.text, texts, _MAX_ENCODING_SECONDS)
+        if not any(bonuses):
+            return answers
+        least = min(bonuses)
+        bonuses += [least] * (len(answers) - len(bonuses))
+        changed = [row._replace(score=row.score + bonus) for row, bonus in zip(answers, bonuses, strict=True)]
+        return sorted(changed, key=lambda row: -row.score)
 
     def features(self, ranked: RankedPassage) -> AnswerFeatures:
         """Return the features of a passage."""
@@ -151,7 +162,6 @@ class _AnswerScorer:
         return AnswerFeatures(
             heading_window=min(1.0, ranked.features.window + self._share(page.heading_stems(passage.section))),
             entity=entity,
-            lead_entity=entity if passage is ranked.page.document.passages[0] else 0.0,
             answer_type=holds_answer(self._question.answer_type, passage.text, self._words),
             typed_window=self._typed_window(passage.text, page.title_stems),
             relation_fact=entity * any(is_fact_asked(name, self._fact_names) for name in passage.fact_names),
@@ -183,13 +193,40 @@ class _AnswerScorer:
         for end in (*sentence_ends(text), len(text)) if self._question.answer_type else ():
             sentence = text[start:end]
             start = end
-            share = self.sentence_share(sentence, title_stems)
+            share = self._sentence_share(sentence, title_stems)
             if share > best and holds_answer(self._question.answer_type, sentence, self._words):
                 best = share
         return best
 
-    def sentence_share(self, sentence: str, title_stems: frozenset[str]) -> float:
-        """Return the share of the question in a sentence or the title; other words for the relation count."""
+    def sentence_share(self, sentence: str) -> float:
+        """Return the share of the question in a sentence; other words for the relation count."""
+        return self._sentence_share(sentence, frozenset())
+
+    def has_answer(self, sentence: str) -> bool:
+        """Return whether a sentence holds the kind of answer that is asked for, or is a key fact of the relation."""
+        name, colon, _ = sentence.lstrip("- ").partition(": ")
+        if colon and sentence.startswith("- ") and is_fact_asked(name, self._fact_names):
+            return True
+        return holds_answer(self._question.answer_type, sentence, self._words)
+
+    def missing_words(self, page: Page) -> tuple[list[str], float]:
+        """Return the words of the question that a page lacks, the heaviest first, and their share of its weight."""
+        text = self._pages[page.path]
+        words = text.words
+        stem = self._query.language.stem
+        stems = {stem(word) for word in words}
+        near = self._near_words.shares(words) if self._near_words else {}
+        has_relation = bool(self._relation_words & stems)
+        lacks: dict[str, float] = {}
+        for term in self._query.terms:
+            is_here = term.stem in stems or (has_relation and term.stem in self._relation_stems)
+            if not is_here:
+                lacks[term.word] = term.weight * (1 - near.get(term.word, 0.0))
+        total = sum(lacks.values()) / self._query.total_weight
+        heavy = sorted(lacks, key=lambda word: -lacks[word])
+        return [word for word in heavy if lacks[word] >= _MIN_MISSING_SHARE * self._query.total_weight], total
+
+    def _sentence_share(self, sentence: str, title_stems: frozenset[str]) -> float:
         stem = self._query.language.stem
         stems = {stem(word) for word in tokenize(normalize(sentence))} | title_stems
         return self._share(stems | self._relation_stems if self._relation_words & stems else stems)
@@ -248,6 +285,13 @@ class _PageText:
         return self._stems(self.headings(section)[len(self._page.title) :])
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """All normalized words of the page."""
+        texts = (passage.normalized for passage in self._page.document.passages)
+        headings = (normalize(section.title) for section in self._page.document.sections)
+        return frozenset(word for text in (normalize(self._page.title), *headings, *texts) for word in tokenize(text))
+
+    @cached_property
     def first_answer(self) -> int | None:
         """The section of the first answer, on a page of questions and answers."""
         sections = enumerate(self._page.document.sections)
@@ -257,9 +301,8 @@ class _PageText:
     def share(self) -> float:
         """The share of the query anywhere on the page, less for a page of many passages."""
         passages = self._page.document.passages
-        terms = self._query.terms
-        found = [any(term.search_prefix in passage.normalized for passage in passages) for term in terms]
-        weight = sum(term.weight for term, is_here in zip(terms, found, strict=True) if is_here)
+        prefixes = ((term.search_prefix, term.weight) for term in self._query.terms)
+        weight = sum(weight for prefix, weight in prefixes if any(prefix in passage.normalized for passage in passages))
         return weight / self._query.total_weight * min(1.0, _SHORT_PAGE_PASSAGES / (len(passages) or 1))
 
 

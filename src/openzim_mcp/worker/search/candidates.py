@@ -8,7 +8,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cachetools import LRUCache
+
 from openzim_mcp.text import normalize
+from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.search.meaning import question_vectors
 from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.titles import without_qualifier
@@ -28,7 +31,7 @@ _MAX_SINGLE_TERMS = 4
 _SINGLE_TERM_RESULTS, _COMBINED_RESULTS = 100, 40
 _MAX_POSTINGS = 1_000_000
 """How many postings the searches of a query may read: about a tenth of a second."""
-_MAX_COUNTED_MATCHES = 10_000
+MAX_COUNTED_MATCHES = 10_000
 _MAX_SCORED_TITLES = 120
 
 _TITLE_SHARE_WEIGHT, _TITLE_WORD_WEIGHT = 2.0, 4.0
@@ -42,6 +45,9 @@ _IMPORTANCE_WEIGHT = 1.0
 """Less than a word: importance decides only between titles that the query mentions alike."""
 FULL_MATCH_SCORE = 3.0
 """The score of an article that a search for all words ranks first, per weight of the query."""
+
+
+_last_searches: LRUCache[tuple[int, tuple[str, ...], int], tuple[list[str], dict[str, dict[str, float]]]] = LRUCache(64)
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Candidates:
     @property
     def may_have_more(self) -> bool:
         """Whether more articles may contain all words than were counted."""
-        return len(self.full_matches) >= _MAX_COUNTED_MATCHES
+        return len(self.full_matches) >= MAX_COUNTED_MATCHES
 
 
 class _Searches:
@@ -88,14 +94,10 @@ class _Searches:
                 scores[term.word] = max(scores.get(term.word, 0.0), rank_score)
 
 
-def find_candidates(archive: Archive, query: ParsedQuery) -> Candidates:
-    """Return the articles that contain all words of a query, or some of them."""
-    terms = query.indexed_terms
-    full_matches = archive.search_paths(" ".join(term.word for term in terms), _MAX_COUNTED_MATCHES) if terms else []
-    searches = _Searches(archive)
-    searches.add_results(terms, full_matches, _SINGLE_TERM_RESULTS if len(terms) == 1 else _COMBINED_RESULTS)
-    _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
-    scores = _score_by_rank(searches.rank_scores, query)
+def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int = MAX_COUNTED_MATCHES) -> Candidates:
+    """Return the articles that contain all words of a query, of which at most so many are counted, or some of them."""
+    full_matches, rank_scores = _search_words(archive, query, max_matches)
+    scores = _score_by_rank(rank_scores, query)
     for path, mention in titles_in_text(archive, query.text).items():
         importance = _IMPORTANCE_WEIGHT * archive.importance(path)
         scores[path] = scores.get(path, 0.0) + _mention_score(mention, query) + importance
@@ -105,7 +107,23 @@ def find_candidates(archive: Archive, query: ParsedQuery) -> Candidates:
     for path, similarity in _similar_titles(archive, query):
         scores[path] = scores.get(path, 0.0) + _SIMILAR_TITLE_WEIGHT * similarity * query.total_weight
     ranked = sorted(scores.items(), key=lambda row: (-row[1], row[0]))
-    return Candidates(ranked, full_matches, searches.rank_scores)
+    return Candidates(ranked, full_matches, rank_scores)
+
+
+def _search_words(
+    archive: Archive, query: ParsedQuery, max_matches: int
+) -> tuple[list[str], dict[str, dict[str, float]]]:
+    """Search for all words and for fewer; a question is searched once, though it is estimated before it is answered."""
+    # The rarest first, as this archive counts: words may weigh otherwise in the whole library.
+    terms = sorted(query.indexed_terms, key=lambda term: (term.frequency, term.word))
+    key = (archive.serial, tuple(term.word for term in terms), max_matches)
+    if key not in _last_searches:
+        matches = archive.search_paths(" ".join(term.word for term in terms), max_matches) if terms else []
+        searches = _Searches(archive)
+        searches.add_results(terms, matches, _SINGLE_TERM_RESULTS if len(terms) == 1 else _COMBINED_RESULTS)
+        _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
+        _last_searches[key] = (matches, searches.rank_scores)
+    return _last_searches[key]
 
 
 def _search_fewer_words(searches: _Searches, terms: Sequence[Term]) -> None:
@@ -139,8 +157,8 @@ def _weight_of_words(words: Sequence[str], query: ParsedQuery) -> float:
 
 
 def _similar_titles(archive: Archive, query: ParsedQuery) -> list[tuple[str, float]]:
-    """Return the articles of a small archive whose titles are nearest to a question in meaning, the nearest first."""
-    if archive.counts["articles"] > _MAX_COMPARED_TITLES or query.question.language not in {"", "en"}:
+    """Return the pages of a question-and-answer site whose titles, which are questions, are nearest in meaning."""
+    if archive_kind(archive) != "qa" or archive.counts["articles"] > _MAX_COMPARED_TITLES:
         return []
     asked = question_vectors(query.question.text)
     if asked is None:

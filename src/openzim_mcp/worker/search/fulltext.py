@@ -17,7 +17,7 @@ from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import passage_index, titles
-from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, find_candidates
+from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, MAX_COUNTED_MATCHES, find_candidates
 from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.preview import best_window
 from openzim_mcp.worker.search.query import NO_COUNTS, ParsedQuery, Term, parse_query, query_language, weight_terms
@@ -40,7 +40,9 @@ _MAX_RANKED_ARTICLES = 20
 _MAX_RANKED_CHARS = 1 << 20
 _MAX_PREVIEWED_ARTICLES = 5000
 """Up to this size, an archive is in few clusters, so that looking into many pages reads little."""
-_MAX_PREVIEWED_CANDIDATES = 60
+_MAX_PREVIEWED_CANDIDATES = 40
+_MAX_PREVIEWED_READ = 14
+"""How many of them are read: fewer than without a preview, as they are in a better order."""
 _MIN_PREVIEWED_TERMS = 2
 _MAX_PREVIEWED_BYTES = 2 << 20
 _MAX_PRIOR = 1.5
@@ -143,8 +145,13 @@ def search_text(archive: Archive, call: SearchText) -> SearchHits:
     )
 
 
-def search_or_scan(
-    archive: Archive, question: Question, entry_filter: Filter, scan_seconds: float, counts: WordCounts = NO_COUNTS
+def search_or_scan(  # noqa: PLR0913
+    archive: Archive,
+    question: Question,
+    entry_filter: Filter,
+    scan_seconds: float,
+    counts: WordCounts = NO_COUNTS,
+    max_matches: int = MAX_COUNTED_MATCHES,
 ) -> SearchResults:
     """Search with the index that can find the words; without any, or if a small archive's finds nothing, scan."""
     text = question.text
@@ -160,8 +167,8 @@ def search_or_scan(
             results = search_without_index(archive, question, entry_filter, scan_seconds)
             return replace(results, reason=None, note=None)
         similar_titles = titles.titles_by_substring(archive, text)
-        return search_index(archive, question, entry_filter, counts, similar_titles)
-    results = search_index(archive, question, entry_filter, counts)
+        return search_index(archive, question, entry_filter, counts, max_matches, similar_titles)
+    results = search_index(archive, question, entry_filter, counts, max_matches)
     # The index splits Chinese, Japanese and Korean in its own way and may miss their words.
     may_miss_words = not is_unsegmented_script(text) and any(
         is_unspaced_script(term.word) for term in results.query.terms
@@ -201,11 +208,12 @@ def search_passages(archive: Archive, question: Question, entry_filter: Filter) 
     return replace(results, reason=NO_INDEX, note=note)
 
 
-def search_index(
+def search_index(  # noqa: PLR0913
     archive: Archive,
     question: Question,
     entry_filter: Filter,
     counts: WordCounts = NO_COUNTS,
+    max_matches: int = MAX_COUNTED_MATCHES,
     similar_titles: Collection[str] = (),
 ) -> SearchResults:
     """Search an archive that has an index; a URL in place of a query stands for the title of its entry."""
@@ -216,7 +224,7 @@ def search_index(
     title_matches = titles.exact_titles(archive, title, query.language.stop_words)
     if len(text.split()) <= titles.MAX_TITLE_WORDS:
         title_matches = titles.same_title_key(archive, query.text) | title_matches
-    candidates = find_candidates(archive, query)
+    candidates = find_candidates(archive, query, max_matches)
     full_score = FULL_MATCH_SCORE * query.total_weight
     scores = dict.fromkeys((*title_matches, *similar_titles), full_score) | dict(candidates.scored)
     passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
@@ -303,7 +311,7 @@ def _reorder_by_preview(
         prior = min(_MAX_PRIOR * query.total_weight, scores[path] / FULL_MATCH_SCORE)
         return path not in title_matches, -(prior + windows[path])
 
-    return sorted(first, key=sort_key)[:_MAX_RANKED_ARTICLES] + order[_MAX_PREVIEWED_CANDIDATES:]
+    return sorted(first, key=sort_key)[:_MAX_PREVIEWED_READ]
 
 
 def _preview(archive: Archive, path: str, query: ParsedQuery) -> float:

@@ -1,0 +1,102 @@
+"""The chance that passages answer a question, from what is known of the best of them."""
+
+from __future__ import annotations
+
+import math
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple
+
+from openzim_mcp.app.query.archive_fit import word_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openzim_mcp.calls.search import Passage, Question, WordCounts
+
+_MAX_WORDS = 12
+_SHORT_QUESTION_WORDS = 4
+"""In a longer question, a word that is missing says less."""
+_FACT_TYPES = {"person", "date", "place", "number", "measure", "money", "age", "duration"}
+
+
+class Signals(NamedTuple):
+    """What tells whether a question is answered, each from 0 to 1."""
+
+    missing: float
+    """The weight of the heaviest word that the article of the best passage lacks, relative to the heaviest of all."""
+    unknown: float
+    """Whether the question has words that no archive has."""
+    is_now: float
+    """Whether it asks about today, or about the asker."""
+    is_fact: float
+    """Whether it asks for a name, a date, a place or a number."""
+    has_fact: float
+    """The same, times how much of the question stands in one sentence with such an answer."""
+    is_english: float
+    """Whether it is in English: words of another language are often missing where the answer is."""
+    near_words: float
+    """The share of the question in the best passage, words near in meaning included."""
+    heading_window: float
+    """The share of the question in one sentence of it, its headings or the title."""
+    margin: float
+    """How far it is ahead of the best passage of another article."""
+    words: float
+    """How many words the question has."""
+    is_word: float
+    """Whether it asks about a word."""
+
+
+WEIGHTS = Signals(
+    missing=-0.6,
+    unknown=-0.5,
+    is_now=-2.5,
+    is_fact=-1.3,
+    has_fact=1.1,
+    is_english=-2.7,
+    near_words=1.2,
+    heading_window=2.0,
+    margin=1.9,
+    words=3.8,
+    is_word=1.6,
+)
+BIAS = 0.05
+"""Weights and bias of a logistic regression; `benchmarks/people.py` compares the chance with the truth."""
+THRESHOLDS = {"lenient": 0.2, "normal": 0.4, "strict": 0.6}
+"""Below this chance a question counts as not answered, by the setting `answers`."""
+
+
+def estimate_confidence(question: Question, passages: Sequence[Passage], counts: WordCounts) -> float:
+    """Return the chance that one of some passages, the best first, answers a question."""
+    if not passages:
+        return 0.0
+    total = BIAS + sum(map(mul, find_signals(question, passages, counts), WEIGHTS))
+    return round(1 / (1 + math.exp(-total)), 3)
+
+
+def find_signals(question: Question, passages: Sequence[Passage], counts: WordCounts) -> Signals:
+    """Return the signals of a question and its passages, the best first."""
+    best = passages[0]
+    weights = word_weights(counts)
+    others = (row.score for row in passages if (row.archive, row.path) != (best.archive, best.path))
+    shortness = min(1.0, _SHORT_QUESTION_WORDS / (len(weights) or 1))
+    missing = max((weights.get(word, 0.0) for word in best.missing_words), default=0.0)
+    is_english = question.language in {"", "en"}
+    is_fact = question.answer_type in _FACT_TYPES
+    return Signals(
+        missing=shortness * missing / max(weights.values(), default=1.0),
+        unknown=shortness if unknown_words(counts) and is_english else 0.0,
+        is_now="now" in question.kinds,
+        is_fact=is_fact,
+        has_fact=best.evidence.typed_window if is_fact else 0.0,
+        is_english=is_english,
+        near_words=best.evidence.near_words,
+        heading_window=best.evidence.heading_window,
+        margin=min(1.0, best.score - next(others, 0.0)),
+        words=min(1.0, len(weights) / _MAX_WORDS),
+        is_word="word" in question.kinds,
+    )
+
+
+def unknown_words(counts: WordCounts) -> list[str]:
+    """Return the words of a question that no archive has."""
+    return [word for word, frequency in counts.frequencies.items() if not frequency]
