@@ -49,7 +49,7 @@ FITS: dict[tuple[str, ArchiveKind], float] = {
 
 def kind_fit(question: Question, kind: ArchiveKind) -> float:
     """Return what is added to the scores of an archive of some kind; a question may be of several kinds."""
-    fits = [FITS.get((question_kind, kind), 0.0) for question_kind in question.kinds or ["other"]]
+    fits = [FITS.get((question_kind, kind), 0.0) for question_kind in question.kinds or ("other",)]
     return max(fits) if max(fits) > 0 else min(fits)
 
 
