@@ -222,7 +222,9 @@ def test_vocabulary_has_no_unused_names() -> None:
     code = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in modules)
     lines = (Path(intents.__file__).parent / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[1:]
 
-    assert [line for line in lines if f"<{line.split(': ')[0]}>" not in code and not line.startswith("command")] == []
+    names = [line.split(": ")[0] for line in lines]
+
+    assert [name for name in names if f"<{name}>" not in code and f'["{name}"]' not in code] == []
 
 
 @pytest.mark.parametrize(
