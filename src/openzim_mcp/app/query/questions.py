@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from openzim_mcp.app.query.patterns import load_vocabulary, simplify
 from openzim_mcp.app.query.relations import find_relations
 from openzim_mcp.calls.search import Question
-from openzim_mcp.text import SENTENCE_MARKS, find_words, is_unspaced_script, normalize
+from openzim_mcp.text import SENTENCE_MARKS, find_words, is_unspaced_script, normalize, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +45,7 @@ _SCRIPTS = (
 )
 """The language of a question by its script; the languages of a Latin script are told apart by their words."""
 _QUOTED = re.compile(r"[\"“”„«‹]([^\"“”„«»‹›]{6,300})[\"“”»›]|(?<!\w)['‘]([^'‘’]{12,300})['’](?!\w)")
-_SENTENCE = re.compile(rf"(?<=[{SENTENCE_MARKS}])\s+")
+_SENTENCE = re.compile(rf"(?<=[{SENTENCE_MARKS}])\s+|(?<=[。！？])(?=[^\s。！？」』”’])")
 _QUESTION_MARK = re.compile("[?\uff1f\u061f]")
 _EDGE_PUNCTUATION = " \t,;:.!-–—…、，。！"
 _PUNCTUATION = r"[,.:;!?…、，。：！？؟،]"
@@ -105,6 +105,8 @@ _KINDS = (
         r"\b(?:my|mein|meine|meinen|meiner|mon|ma|mes|mi|mis|meu|minha|mio|mia|мой|моя|мои|моей) <private>",
     ),
 )
+_KINDS_OF_WHOLE_TEXT = frozenset({"quote", "code"})
+"""Kinds that what surrounds a question tells too."""
 _GENERAL_NAMES = ("quantity", "list", "definition")
 """Names of question_words.txt that decide only where a question has no term of the others: "what is the price of"."""
 
@@ -112,7 +114,9 @@ _GENERAL_NAMES = ("quantity", "list", "definition")
 @lru_cache(_MAX_CACHED_QUESTIONS)
 def analyze_question(text: str) -> Question:
     """Return what a question asks for."""
-    core, context = _split_context(strip_surroundings(text))
+    whole = strip_surroundings(text)
+    # A line to complete or to find is not a story around the question.
+    core, context = (whole, "") if "quote" in _find_kinds(simplify(text), "", None) else _split_context(whole)
     simplified = simplify(core)
     language = detect_language(simplified)
     answer_type = _find_answer_type(simplified, language)
@@ -136,11 +140,11 @@ def strip_surroundings(text: str) -> str:
 
     A word that may also start or end a title, such as "hello" or "help", needs punctuation or a question beside it.
     """
-    rest = text.strip()
+    rest = " ".join(text.split())
     while (match := _opening_pattern().match(simplify(rest))) and match.end() < len(rest):
         rest = rest[match.end() :]
     while (match := _closing_pattern().search(simplify(rest))) and match.start() > 0:
-        rest = rest[: match.start()].rstrip(" ,;:-–—") + ("?" if "?" in match.group() else "")
+        rest = rest[: match.start()].rstrip(" ,;:-–—、，") + ("?" if "?" in match.group() else "")
     return rest.strip(_EDGE_PUNCTUATION) or text.strip()
 
 
@@ -157,7 +161,7 @@ def _opening_pattern() -> re.Pattern[str]:
 def _closing_pattern() -> re.Pattern[str]:
     spaced, unspaced = _split_terms(load_vocabulary()["closing"])
     words = _expand_names(rf"{_BEFORE_CLOSING_WORD}(?:<closing word>)")
-    return re.compile(rf"(?:{_BEFORE_CLOSING}(?:{spaced})|{_PUNCTUATION}*\s*(?:{unspaced})|{words})[\s.!?…。！？؟]*$")
+    return re.compile(rf"(?:{_BEFORE_CLOSING}(?:{spaced})|(?:{unspaced})|{words})[\s.!?…。！？؟]*$")
 
 
 def _split_context(text: str) -> tuple[str, str]:
@@ -166,16 +170,27 @@ def _split_context(text: str) -> tuple[str, str]:
     if len(sentences) < 2:  # noqa: PLR2004  a single sentence has nothing around it
         return text, ""
     asking = [sentence for sentence in sentences if _asks(sentence)]
-    asking = [sentence for sentence in asking if len(find_words(sentence)) >= _MIN_SENTENCE_WORDS] or asking
+    asking = [sentence for sentence in asking if len(tokenize(sentence)) >= _MIN_SENTENCE_WORDS] or asking
     core = " ".join(map(strip_surroundings, asking))
-    if len(asking) == len(sentences) or len(find_words(core)) < _MIN_SENTENCE_WORDS:
+    if len(asking) == len(sentences) or len(tokenize(core)) < _MIN_SENTENCE_WORDS:
         return text, ""
     return core, " ".join(sentence for sentence in sentences if sentence not in asking)
 
 
 def _asks(sentence: str) -> bool:
     simplified = simplify(sentence)
-    return bool(_QUESTION_MARK.search(sentence)) or _starts_with_question(simplified, detect_language(simplified))
+    language = detect_language(simplified)
+    return (
+        bool(_QUESTION_MARK.search(sentence))
+        or _starts_with_question(simplified, language)
+        or any(word in _asking_words(language) for word in find_words(simplified)[:1])
+    )
+
+
+@cache
+def _asking_words(language: str) -> frozenset[str]:
+    """Return the words by which a question starts in a language, such as "how" or "is"."""
+    return frozenset(load_vocabulary()["asking"]) & _known_words().get(language, frozenset()) - {"if", "come"}
 
 
 def _starts_with_question(simplified: str, language: str) -> bool:
@@ -288,7 +303,7 @@ def _kind_patterns() -> list[tuple[_KindRow, re.Pattern[str]]]:
 def _find_kinds(whole: str, core: str, answer_type: AnswerType | None) -> list[QuestionKind]:
     kinds = {}
     for row, pattern in _kind_patterns():
-        text = whole if row.kind == "quote" else core
+        text = whole if row.kind in _KINDS_OF_WHOLE_TEXT else core
         if len({match.group() for match in pattern.finditer(text)}) >= row.min_terms:
             kinds[row.kind] = True
     if answer_type == "person":  # who made something is not in documentation
