@@ -44,6 +44,8 @@ _SCRIPTS = (
     (re.compile("[\u0590-\u05ff]"), "he"),
 )
 """The language of a question by its script; the languages of a Latin script are told apart by their words."""
+_ENGLISH_HOMOGRAPHS = frozenset("art casa come comen mari mort nata nato peso prix re rei rey roi tod wo".split())
+"""English words that name a relation in other languages."""
 _QUOTED = re.compile(r"[\"“”„«‹]([^\"“”„«»‹›]{6,300})[\"“”»›]|(?<!\w)['‘]([^'‘’]{12,300})['’](?!\w)")
 _SENTENCE = re.compile(rf"(?<=[{SENTENCE_MARKS}])\s+|(?<=[。！？])(?=[^\s。！？」』”’])")
 _QUESTION_MARK = re.compile("[?\uff1f\u061f]")
@@ -212,9 +214,10 @@ def question_words() -> dict[str, dict[str, list[str]]]:
 
 
 def function_words(language: str) -> frozenset[str]:
-    """Return the common words of a language other than English, in which they may mean something else."""
-    terms = question_words().get(language, {}).get("function", []) if language != "en" else []
-    return frozenset(map(normalize, terms))
+    """Return the common words of a language, in which they may mean something else than in the others."""
+    if language in {"", "en"}:
+        return _ENGLISH_HOMOGRAPHS
+    return frozenset(map(normalize, question_words().get(language, {}).get("function", [])))
 
 
 def detect_language(simplified: str) -> str:

@@ -163,9 +163,9 @@ RELATIONS = (
     ),
     Relation(
         "founding",
-        "found*|establish*|set up|start*|began|begin|begun|open*|inaugurat*|built|build|construct*|form*|origin*|"
-        "gegründet|eröffnet|gebaut|fondé|fondée|construit|ouvert|fundó|fundado|fundada|construyó|inauguró|construído|"
-        "fondato|costruito|основан*|построен*|открыт*|建立|成立|創立|設立",
+        "found*|establish*|set up|start*|began|begin|begun|open|opens|opened|opening|inaugurat*|built|build|"
+        "construct*|formed|formation|origin*|gegründet|eröffnet|gebaut|fondé|fondée|construit|ouvert|fundó|fundado|"
+        "fundada|construyó|inauguró|construído|fondato|costruito|основан*|построен*|открыт*|建立|成立|創立|設立",
         "founded|established|opened|began|inaugurated|built|completed|formed|construction",
         "founded|established|opened|opening|opening date|formation|formed|inaugurated|foundation|built|construction|"
         "construction started|completed|completion date|inception|launched|date founded|years active|gegründet|"
@@ -174,7 +174,8 @@ RELATIONS = (
     Relation(
         "event date",
         "happen*|take place|took place|occur*|fought|battle|war|independen*|declare*|hand* over|handover|crowned|"
-        "coronation|elected|sign*|passed|stattfand|passiert|a eu lieu|tuvo lugar|ocurrió|произошл*|состоял*",
+        "coronation|elected|sign|signs|signed|signing|passed|stattfand|passiert|a eu lieu|tuvo lugar|ocurrió|"
+        "произошл*|состоял*",
         "took place|occurred|happened|fought|declared|signed|elected|crowned|independence",
         "date|dates|independence|declared|established|recognized|recognised|coronation|reign|in office|term|signed|"
         "ratified|election date|time",
@@ -226,8 +227,8 @@ RELATIONS = (
     ),
     Relation(
         "members",
-        "member*|band|line up|lineup|players|team|cast|star*|actor*|actress*|plays|play|role|mitglied*|membres|"
-        "miembros|участник*|成员|メンバー",
+        "member*|band|line up|lineup|players|team|cast|star|stars|starred|starring|actor*|actress*|plays|play|role|"
+        "mitglied*|membres|miembros|участник*|成员|メンバー",
         "members|starring|cast|played|portrayed",
         "members|past members|current members|former members|starring|cast|stars|voiced by|portrayed by|players|team",
     ),
@@ -282,8 +283,10 @@ class AskedRelations(NamedTuple):
 def _asked_pattern(asked: str) -> re.Pattern[str]:
     """Compile the words of a row; those in scripts without spaces are found inside others."""
     terms = [normalize(term) for term in asked.split("|")]
-    unspaced = [re.escape(term) for term in terms if is_unspaced_script(term)]
-    spaced = [re.escape(term).replace(r"\*", r"\w*").replace(r"\ ", r"\s+") for term in terms if term not in unspaced]
+    unspaced = [re.escape(term.rstrip("*")) for term in terms if is_unspaced_script(term)]
+    spaced = [
+        re.escape(term).replace(r"\*", r"\w*").replace(r"\ ", r"\s+") for term in terms if not is_unspaced_script(term)
+    ]
     return re.compile("|".join([rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)", *unspaced]))
 
 
