@@ -22,6 +22,7 @@ from measure import ROOT, ZIMS, report, table
 from search import Page
 
 from openzim_mcp.calls.archive import BuildPassageIndex, PassageIndexResult
+from openzim_mcp.calls.search import Question
 from openzim_mcp.text import format_size
 from openzim_mcp.worker.jobs.passage_index import build_passage_index
 from openzim_mcp.worker.readers import read_document
@@ -74,12 +75,12 @@ class Score:
 
 def by_libzim(archive: Archive, query: str) -> SearchResults:
     """Search with the archive's own index only."""
-    return fulltext.search_index(archive, query, Filter(archive))
+    return fulltext.search_index(archive, Question(query), Filter(archive))
 
 
 def by_default(archive: Archive, query: str) -> SearchResults:
     """Search as a server does: with the index of passages if it is there."""
-    return fulltext.search_or_scan(archive, query, Filter(archive), SCAN_SECONDS)
+    return fulltext.search_or_scan(archive, Question(query), Filter(archive), SCAN_SECONDS)
 
 
 def without_passages(archive: Archive, query: str) -> SearchResults:

@@ -15,7 +15,7 @@ import pytest
 
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import EntryRow, EntryRows, ListEntries, ProbeIndexes, ReadMetadata
-from openzim_mcp.calls.search import FindPassages, FindTitles, ScoreTitles, SearchText
+from openzim_mcp.calls.search import FindPassages, FindTitles, Question, ScoreTitles, SearchText
 from openzim_mcp.config import CacheSettings
 from openzim_mcp.library.facts import FactStore
 from openzim_mcp.pool.pool import Pool
@@ -315,7 +315,7 @@ async def test_cached_call_of_many_archives_is_answered_from_memory(valid_archiv
     "call",
     [
         SearchText("sqlite", 0, 3, snippet_chars=200, scan_seconds=5.0),
-        FindPassages("what is sqlite?", scan_seconds=5.0),
+        FindPassages(Question("what is sqlite?"), scan_seconds=5.0),
         ScoreTitles(["SQLite"], []),
     ],
     ids=lambda call: type(call).__name__,

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from openzim_mcp.calls import Call, Struct
-from openzim_mcp.calls.archive import ArchiveKind
+from openzim_mcp.calls.archive import ArchiveKind  # noqa: TC001  msgspec evaluates annotations
 
 TitleMatchKind = Literal["exact", "redirect", "prefix", "fuzzy"]
 MATCH_ORDER: dict[TitleMatchKind, int] = {"exact": 0, "redirect": 1, "prefix": 2, "fuzzy": 3}

@@ -17,6 +17,7 @@ from openzim_mcp.app.query.excerpts import (
     to_briefing,
     to_markdown,
 )
+from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.calls.search import FindPassages, Passage, Passages, Sentence
 from openzim_mcp.text import normalize, tokenize
 from openzim_mcp.worker.search.answer import find_passages, split_sentences
@@ -38,7 +39,7 @@ def make_passage(text: str, weights: dict[str, float], score: float = 1.0, archi
 
 
 def ask(archive: Archive, query: str) -> Passages:
-    return find_passages(archive, FindPassages(query, scan_seconds=5.0))
+    return find_passages(archive, FindPassages(analyze_question(query), scan_seconds=5.0))
 
 
 def test_best_sentence_is_shown_with_gaps_marked() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.app.query import intents, patterns
+from openzim_mcp.app.query import intents, patterns, questions
 from openzim_mcp.app.query import interpret as interpret_module
 from openzim_mcp.app.query.interpret import (
     Interpretation,
@@ -218,11 +218,13 @@ def test_known_titles_are_not_taken_for_requests() -> None:
 
 
 def test_vocabulary_has_no_unused_names() -> None:
-    modules = (intents, interpret_module, patterns)
+    modules = (intents, interpret_module, patterns, questions)
     code = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in modules)
     lines = (Path(intents.__file__).parent / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[1:]
 
-    assert [line for line in lines if f"<{line.split(': ')[0]}>" not in code and not line.startswith("command")] == []
+    names = [line.split(": ")[0] for line in lines]
+
+    assert [name for name in names if f"<{name}>" not in code and f'["{name}"]' not in code] == []
 
 
 @pytest.mark.parametrize(

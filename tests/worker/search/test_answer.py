@@ -4,14 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.calls.search import Estimate, EstimateAnswer, FindPassages, Passages, ScoreTitles
+from openzim_mcp.app.query.questions import analyze_question
+from openzim_mcp.calls.search import (
+    Estimate,
+    EstimateAnswer,
+    FindPassages,
+    Passages,
+    Question,
+    ScoreTitles,
+    WordCounts,
+)
 from openzim_mcp.worker.search.answer import estimate_answer, find_passages, score_titles, split_sentences
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
 
 def ask(archive: Archive, query: str) -> Passages:
-    return find_passages(archive, FindPassages(query, scan_seconds=5.0))
+    return find_passages(archive, FindPassages(analyze_question(query), scan_seconds=5.0))
 
 
 def test_best_passage_has_the_answer(isles: Archive) -> None:
@@ -64,17 +73,30 @@ def test_estimate_of_a_thai_archive_is_unknown(tmp_path: Path) -> None:
     pages = {"แตงโม": "<p>แตงโมเป็นพืชเถาในวงศ์แตง</p>"}
     archive = Archive("x", [str(write_zim(tmp_path / "x.zim", pages, metadata={"Language": "tha"}))])
 
-    assert estimate_answer(archive, EstimateAnswer("แตงโมคืออะไร")) == Estimate(None, [])
-    assert estimate_answer(archive, EstimateAnswer("watermelon")).score == 0
+    assert estimate_answer(archive, EstimateAnswer(Question("แตงโมคืออะไร"))) == Estimate("other", WordCounts())
+    assert estimate_answer(archive, EstimateAnswer(Question("watermelon"))).coverage == []
 
 
-def test_estimate_grows_with_the_known_words(isles: Archive) -> None:
-    full, half, none = (
-        estimate_answer(isles, EstimateAnswer(query))
-        for query in ("who founded Ravenport?", "Ravenport quetzalcoatl", "quetzalcoatl")
-    )
+@pytest.mark.parametrize(
+    ("question", "frequencies", "covered"),
+    [
+        ("Ravenport harbour", {"ravenport": 3, "harbour": 4}, {"ravenport", "harbour"}),
+        ("Ravenport quetzalcoatl", {"ravenport": 3, "quetzalcoatl": 0}, {"ravenport"}),
+        ("quetzalcoatl", {"quetzalcoatl": 0}, None),
+    ],
+)
+def test_estimate_tells_known_and_covered_words(
+    isles: Archive, question: str, frequencies: dict[str, int], covered: set[str] | None
+) -> None:
+    estimate = estimate_answer(isles, EstimateAnswer(Question(question)))
 
-    assert full.score is not None
-    assert half.score is not None
-    assert full.score > half.score > 0 == none.score
-    assert half.words == ["ravenport"]
+    assert (estimate.kind, estimate.counts) == ("other", WordCounts(isles.counts["articles"], frequencies))
+    assert estimate.coverage is not None
+    assert (set(estimate.coverage[0]) if estimate.coverage else None) == covered
+
+
+def test_word_in_the_title_covers_more(isles: Archive) -> None:
+    coverage = estimate_answer(isles, EstimateAnswer(Question("Ravenport harbour"))).coverage
+
+    assert coverage
+    assert coverage[0]["ravenport"] > coverage[0]["harbour"] > 0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from openzim_mcp.calls.search import Question
 from openzim_mcp.worker.readers.html.reader import read_html
 from openzim_mcp.worker.search.query import ParsedQuery, detect_language, weight_terms
 from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
@@ -11,7 +12,8 @@ BOX = '<table class="infobox"><tr><th>{}</th><td>fish</td></tr></table>'
 
 def parsed(query: str) -> ParsedQuery:
     language = detect_language("eng", query)
-    return ParsedQuery(query, language, weight_terms(language.content_words(query), lambda _: 5, 1000), {})
+    terms = weight_terms(language.content_words(query), lambda _: 5, 1000)
+    return ParsedQuery(query, language, terms, {}, Question(query))
 
 
 def page(path: str, body: str, prior: float = 0.5) -> Page:

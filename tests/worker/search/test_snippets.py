@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from openzim_mcp.calls.search import Question
 from openzim_mcp.worker.search.query import ParsedQuery, detect_language, weight_terms
 from openzim_mcp.worker.search.snippets import make_snippet
 
@@ -9,7 +10,7 @@ from openzim_mcp.worker.search.snippets import make_snippet
 def parsed(query: str, codes: str = "eng") -> ParsedQuery:
     language = detect_language(codes, query)
     terms = weight_terms(language.content_words(query), lambda _: 1, 100)
-    return ParsedQuery(query, language, terms, {})
+    return ParsedQuery(query, language, terms, {}, Question(query))
 
 
 FILLER = "Nothing of interest is said here. " * 20

@@ -53,7 +53,7 @@ _NAMES_AND_DATES = {"person", "date", "place", "age", "money"}
 def kind_fit(question: Question, kind: ArchiveKind) -> float:
     """Return what is added to the scores of an archive of some kind; a question may be of several kinds."""
     kinds = [row for row in question.kinds if row != "code" or question.answer_type not in _NAMES_AND_DATES]
-    fits = [FITS.get((question_kind, kind), 0.0) for question_kind in kinds or ["other"]]
+    fits = [FITS.get((question_kind, kind), 0.0) for question_kind in kinds or ("other",)]
     return max(fits) if max(fits) > 0 else min(fits)
 
 

@@ -1,4 +1,4 @@
-"""The kind of an archive, known from its tags, name, title and scraper: a dictionary, questions and answers, books …"""
+"""The kind of an archive, such as a dictionary or a book, known from its tags, name, title and scraper."""
 
 from __future__ import annotations
 
@@ -20,16 +20,28 @@ def _row(kind: ArchiveKind, words: str) -> _Row:
     return _Row(kind, re.compile(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])"))
 
 
-# The first row that fits the category, then the other tags, then the scraper, then name and title.
+# The first row that fits the category, then the other tags, then name and title, then the scraper.
 _KINDS = (
-    _row("dictionary", r"wiktionary|wordnet|dictionary|dictionaries|thesaurus|glossary|wörterbuch|dictionnaire|diccionario|dicionário|dizionario|woordenboek|словарь|викисловарь|قاموس|词典|辞書"),
-    _row("qa", r"stack_?exchange|stackexchange|stackoverflow|superuser|serverfault|askubuntu|mathoverflow|sotoki|q&a"),
-    _row("video", r"ted|youtube|videos|ted2zim|youtube2zim|khan|kolibri|openedx"),
-    _row("book", r"gutenberg|wikisource|gutenberg2zim|books?|bücher|livres|libros|книги|викитека"),
-    _row("documentation", r"devdocs|devdocs2zim|docs?|documentation|manuals?|handbook|reference|man ?pages?|faq|archlinux|arch ?wiki|handbuch|ハンドブック|手册|руководство|ifixit"),
-    _row("wikipedia", r"wikipedia|encyclopa?edia|vikidia|википеди\w*|wikivoyage|wikimed|wikispecies|wikibooks|wikiversity|wikinews|mwoffliner"),
-    _row("site", r"zimit|warc2zim"),
-)  # fmt: skip
+    _row(
+        "dictionary",
+        "wiktionary|wordnet|dictionary|dictionaries|thesaurus|glossary|wörterbuch|dictionnaire|diccionario|dicionário|"
+        "dizionario|woordenboek|словарь|викисловарь|قاموس|词典|辞書",
+    ),
+    _row("qa", "stack_?exchange|stackexchange|stackoverflow|superuser|serverfault|askubuntu|mathoverflow|sotoki|q&a"),
+    _row("video", "ted|youtube|videos|ted2zim|youtube2zim|khan|kolibri|openedx"),
+    _row("book", "gutenberg|wikisource|gutenberg2zim|books?|bücher|livres|libros|книги|викитека"),
+    _row(
+        "documentation",
+        "devdocs|devdocs2zim|docs?|documentation|manuals?|handbook|reference|man ?pages?|faq|archlinux|arch ?wiki|"
+        "handbuch|ハンドブック|手册|руководство|ifixit",
+    ),
+    _row(
+        "wikipedia",
+        r"wikipedia|encyclopa?edia|vikidia|википеди\w*|wikivoyage|wikimed|wikispecies|wikibooks|wikiversity|wikinews|"
+        "mwoffliner",
+    ),
+    _row("site", "zimit|warc2zim"),
+)
 _MAX_CACHED_KINDS = 256
 _CATEGORY = re.compile(r"_category:(\w+)")
 
