@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -47,7 +47,11 @@ SETS = [("squad_pub", "squad_dev"), ("squad_pub", "ir_mid"), *((name, name) for 
 BACKEND_VARIABLE = "ANSWERS_BACKEND"
 """The environment variable that tells eval.py's process which server to start and which tool to call."""
 
-COUNTS = {
+Part = Callable[[argparse.Namespace], str]
+Counts = Mapping[str, tuple[int, int, str]]
+"""Options that are counts: the value in a full run, in a quick one, and what is counted."""
+
+COUNTS: Counts = {
     "n": (500, 10, "questions per set"),
     "prototype-n": (300, 5, "questions per set for the prototype"),
     "peer-n": (100, 5, "questions per set for the other servers, one of which is slow"),
@@ -332,41 +336,41 @@ PARTS = {
 }
 
 
-def run_part(name: str, options: argparse.Namespace) -> str:
+def run_part(name: str, part: Part, options: argparse.Namespace) -> str:
     """Run a part, and report on stderr how long it took."""
     started = time.perf_counter()
-    body = PARTS[name](options)
+    body = part(options)
     print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     return body
 
 
-def parse_options() -> argparse.Namespace:
+def parse_options(description: str | None, parts: Iterable[str], counts: Counts) -> argparse.Namespace:
     """Parse the command line; missing counts are those of a full or a quick run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--server", default=shlex.join([*OURS, *search.SERVER_ARGUMENTS]), help='a server\'s command, as "CMD {zimdir}"'
     )
-    parser.add_argument("--only", choices=PARTS, action="append", help="run one part and print it")
+    parser.add_argument("--only", choices=list(parts), action="append", help="run one part and print it")
     parser.add_argument("--quick", action="store_true", help="send a few questions and print the results")
-    for name, (full, _, what) in COUNTS.items():
+    for name, (full, _, what) in counts.items():
         parser.add_argument(f"--{name}", type=int, help=f"{what} ({full})")
     options = parser.parse_args()
     options.command = shlex.split(options.server)
-    for name, (full, quick, _) in COUNTS.items():
+    for name, (full, quick, _) in counts.items():
         key = name.replace("-", "_")
         setattr(options, key, getattr(options, key) or (quick if options.quick else full))
     return options
 
 
-def main() -> None:
-    """Run all parts and write the report, or print some of them."""
-    options = parse_options()
-    body = "\n\n".join(filter(None, (run_part(name, options) for name in options.only or PARTS)))
+def run_parts(section: str, description: str | None, parts: Mapping[str, Part], counts: Counts) -> None:
+    """Run all parts and write their section of the report, or print some of them."""
+    options = parse_options(description, parts, counts)
+    body = "\n\n".join(filter(None, (run_part(name, parts[name], options) for name in options.only or parts)))
     if options.only or options.quick:
         print(body)
     else:
-        report("answers", shlex.join(["python", "benchmarks/answers.py", *sys.argv[1:]]), body)
+        report(section, shlex.join(["python", f"benchmarks/{section}.py", *sys.argv[1:]]), body)
 
 
 if __name__ == "__main__":
-    main()
+    run_parts("answers", __doc__, PARTS, COUNTS)
