@@ -102,7 +102,9 @@ _PATTERNS: dict[AnswerType, str] = {
     ),
 }
 _COMPILED = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
-_NAMED_TYPES = frozenset({"person", "place", "date", "number", "measure", "duration", "money", "age"})
+_NAMES = frozenset({"person", "place"})
+"""Kinds of which only the capitalized words count, not what joins them."""
+_NAMED_TYPES = _NAMES | {"date", "number", "measure", "duration", "money", "age"}
 
 
 def holds_answer(kind: AnswerType | None, text: str, question_words: Collection[str]) -> bool:
@@ -111,9 +113,5 @@ def holds_answer(kind: AnswerType | None, text: str, question_words: Collection[
         return False
     if kind not in _NAMED_TYPES:
         return bool(_COMPILED[kind].search(text))
-    matches = (match.group() for match in _COMPILED[kind].finditer(text))
-    return any(_says_more(match, question_words) for match in matches)
-
-
-def _says_more(match: str, question_words: Collection[str]) -> bool:
-    return any(word not in question_words for word in find_words(normalize(match)))
+    words = (word for match in _COMPILED[kind].finditer(text) for word in find_words(match.group()))
+    return any(normalize(word) not in question_words for word in words if kind not in _NAMES or not word[0].islower())

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openzim_mcp.app.query.questions import analyze_question
+from openzim_mcp.calls.search import FindPassages, Passage, Question
+from openzim_mcp.worker.search.answer import find_passages
+from openzim_mcp.worker.search.answer_ranking import is_fact_asked, script_of
+from openzim_mcp.worker.zim import Archive
+from support.archives import write_zim
+
+
+def ask(archive: Archive, question: str | Question) -> list[Passage]:
+    """The passages for a question, the best first."""
+    asked = analyze_question(question) if isinstance(question, str) else question
+    return find_passages(archive, FindPassages(asked, scan_seconds=5.0)).passages
+
+
+def make_archive(directory: Path, pages: dict[str, str]) -> Archive:
+    return Archive("x", [str(write_zim(directory / "x.zim", pages))])
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("Who wrote it?", ""),
+        ("Ça coûte cher à Zürich", ""),
+        ("長城", "han"),
+        ("長城はどこ", "kana"),
+        ("debian怎么新建用户", "han"),
+        ("세종대왕", "hangul"),
+        ("Война и мир", "cyrillic"),
+        ("القاهرة", "arabic"),
+        ("ताज महल", "devanagari"),
+        ("แตงโม", "thai"),
+        ("φάλαινα", "greek"),
+        ("ספר", "hebrew"),
+        ("The Greek letter π is used for the ratio of a circle", ""),
+        ("", ""),
+        ("123 — 456", ""),
+    ],
+)
+def test_script_is_that_of_most_letters(text: str, script: str) -> None:
+    assert script_of(text) == script
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "expected"),
+    [
+        ("Designed by", {"designed by"}, True),
+        ("DESIGNED BY:", {"designed by"}, True),
+        ("Área", {"area"}, True),
+        ("Area (total)", {"area"}, True),
+        ("Original author", {"author"}, True),
+        ("Authority", {"author"}, False),
+        ("Born in the area of", {"area"}, False),
+        ("Designed by", set(), False),
+        ("", {"area"}, False),
+    ],
+)
+def test_fact_is_asked_by_its_name(name: str, asked: set[str], *, expected: bool) -> None:
+    assert is_fact_asked(name, asked) is expected
+
+
+LINE = "it was the best of times it was the worst of times"
+BOOKS = {
+    "Jumbled": "<h1>Jumbled</h1><p>Times of the worst are best, and the times it was are of the best: worst it was.</p>",
+    "Exact": "<h1>Exact</h1><p>It was the best of times,<br>it was the worst of times — it was the age of wisdom.</p>",
+    "Essay": "<h1>Essay on times</h1><p>The best of times and the worst of times are said of every age.</p>",
+}
+
+
+@pytest.mark.parametrize("quotes", [[LINE], ["it was the best of times", "something else entirely here"]])
+def test_quoted_words_are_found_as_they_stand(tmp_path: Path, quotes: list[str]) -> None:
+    archive = make_archive(tmp_path, BOOKS)
+
+    assert ask(archive, Question(LINE, quotes=quotes))[0].path == "Exact"
+
+
+def test_quote_raises_the_score(tmp_path: Path) -> None:
+    archive = make_archive(tmp_path, BOOKS)
+
+    quoted, plain = (
+        {passage.path: passage.score for passage in ask(archive, Question(LINE, quotes=quotes))}
+        for quotes in ([LINE], [])
+    )
+
+    assert quoted["Exact"] - plain["Exact"] > quoted["Essay"] - plain["Essay"] >= 0
+    assert quoted["Jumbled"] == plain["Jumbled"]
+
+
+def test_passage_with_the_kind_of_answer_comes_first(tmp_path: Path) -> None:
+    pages = {
+        "Foo": "<h1>Foo</h1><p>A place.</p><h2>Bridge</h2><p>The bridge opened with a large feast of the town.</p>"
+        "<h2>Bridge again</h2><p>The bridge opened in 1894 to the joy of the town.</p>"
+    }
+
+    assert "1894" in ask(make_archive(tmp_path, pages), "when did the Foo bridge open?")[0].text
+
+
+def test_passage_in_the_script_of_the_question_comes_first(tmp_path: Path) -> None:
+    pages = {
+        "English": "<h1>Debian English</h1><p>Debian Linux kernel GRUB.</p>",
+        "Русский": "<h1>Debian Русский</h1><p>Ядро Debian Linux и GRUB.</p>",
+    }
+
+    assert ask(make_archive(tmp_path, pages), "ядро debian linux grub")[0].path == "Русский"
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "asker"),
+    [
+        (
+            "how do i clean a moka pot",
+            "questions/122/when-and-how-should-i-clean-my-moka-pot",
+            "I regularly use a moka pot",
+        ),
+        (
+            "does sugar add a sour taste to coffee",
+            "questions/1619/how-does-sugar-influence-the-taste",
+            "I have been told",
+        ),
+    ],
+)
+def test_answer_comes_before_what_was_asked(zims: Path, question: str, path: str, asker: str) -> None:
+    archive = Archive("coffee", [str(zims / "built/se_coffee.zim")])
+
+    passages = [passage for passage in ask(archive, question) if passage.path == path]
+
+    assert len(passages) > 1
+    assert not passages[0].text.startswith(asker)
+
+
+def test_key_fact_of_the_relation_comes_first_among_facts(zims: Path) -> None:
+    archive = Archive("wiki", [str(zims / "built/wiki_real_pub.zim")])
+
+    passages = [passage for passage in ask(archive, "who created python") if passage.path.startswith("Python_(prog")]
+    facts = [passage.text for passage in passages if passage.text.startswith("- Python\n- ")]
+
+    assert "- Designed by: Guido van Rossum" in facts[0]
+
+
+def test_ranking_is_the_same_every_time(isles: Archive) -> None:
+    assert ask(isles, "harbour town founded herring") == ask(isles, "harbour town founded herring")
