@@ -162,12 +162,16 @@ class Estimate(Struct, frozen=True):
 
 
 class EstimateAnswer(Call[Estimate], frozen=True):
-    """Estimate, before any article is read, whether an archive can answer a question."""
+    """Estimate, before any article is read, whether an archive can answer a question.
+
+    With the `counts` of all archives, the words that none of them has are corrected.
+    """
 
     function = "search.answer:estimate_answer"
     uses_index = True
     cached = True
     question: Question
+    counts: WordCounts | None = None
 
 
 class Sentence(Struct, frozen=True):

@@ -60,7 +60,11 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
     if len(archives) > 1:
         estimates = (await context.call_each(EstimateAnswer(question))).results
         counts = count_words(estimates)
-        selected = select_archives(question, estimates, counts)
+        corrected = counts
+        if unknown_words(counts):
+            estimates = (await context.call_each(EstimateAnswer(question, counts))).results
+            corrected = count_words(estimates)
+        selected = select_archives(question, estimates, corrected)
         archives = [row for row in archives if row.name in selected or row.name not in estimates]
     call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
     outcomes = await replace(context, archives=archives).call_each(call)

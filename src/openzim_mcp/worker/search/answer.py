@@ -58,7 +58,7 @@ def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
     kind = archive_kind(archive)
     if not archive.has_fulltext_index or cannot_find_words(archive, call.question.text):
         return Estimate(kind, WordCounts(), _coverage_by_titles(archive, call.question))
-    query = parse_query(archive, call.question, counts=None)
+    query = parse_query(archive, call.question, counts=call.counts)
     candidates = find_candidates(archive, query, _MAX_MATCHES)
     frequencies = {term.word: term.frequency for term in query.terms}
     coverage = [

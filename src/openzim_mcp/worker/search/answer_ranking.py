@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openzim_mcp.text import find_words, normalize, sentence_ends, tokenize
 from openzim_mcp.worker.search.answer_types import holds_answer
 from openzim_mcp.worker.search.meaning import NearestWords, question_vectors, score_bonuses
+from openzim_mcp.worker.search.preview import run_share
 from openzim_mcp.worker.search.ranking import Features
 from openzim_mcp.worker.search.titles import without_qualifier
 
@@ -28,6 +29,8 @@ MAX_RANKED_PASSAGES = 30
 _SHORT_PAGE_PASSAGES = 12
 _MIN_MISSING_SHARE = 0.1
 """A word that a page lacks is named from this share of the question on."""
+_MIN_QUOTED_SHARE = 0.5
+_CONTINUATION_GAP = 0.02
 _MAX_ENCODED_PASSAGES = 30
 _MAX_ENCODING_SECONDS = 2.0
 _NOT_A_WORD = re.compile(r"[^\w ]+")
@@ -94,7 +97,7 @@ ANSWER_WEIGHTS = AnswerFeatures(
     near_words=0.37,
     similarity=0.29,
     title_similarity=0.15,
-    quote=0.3,
+    quote=0.8,
     language=0.08,
     asked_post=-0.12,
     answer_post=0.17,
@@ -136,7 +139,21 @@ class AnswerRanking:
             features = self.features(ranked)
             score = sum(map(mul, ranked.features, WORD_WEIGHTS)) + sum(map(mul, features, ANSWER_WEIGHTS))
             answers.append(RankedAnswer(ranked, features, score))
-        return self._with_bonuses(sorted(answers, key=lambda row: -row.score))[:count]
+        ranked = self._with_bonuses(sorted(answers, key=lambda row: -row.score))
+        return self._with_continuation(ranked)[:count]
+
+    def _with_continuation(self, answers: list[RankedAnswer]) -> list[RankedAnswer]:
+        """Let the next passage follow one that has what is quoted: it may be asked how it goes on."""
+        if not answers or answers[0].features.quote < _MIN_QUOTED_SHARE:
+            return answers
+        best = answers[0]
+        passages = best.ranked.page.document.passages
+        position = next(number for number, row in enumerate(passages) if row is best.ranked.passage)
+        if position + 1 == len(passages):
+            return answers
+        following = passages[position + 1]
+        next_row = best._replace(ranked=best.ranked._replace(passage=following), score=best.score - _CONTINUATION_GAP)
+        return [best, next_row, *(row for row in answers[1:] if row.ranked.passage is not following)]
 
     def _with_bonuses(self, answers: list[RankedAnswer]) -> list[RankedAnswer]:
         """Add what a sentence encoder says, if one is installed."""
@@ -251,9 +268,10 @@ class AnswerRanking:
         return script_of(self._question.text)
 
     def _quoted_share(self, normalized: str) -> float:
-        return max(
-            (_run_share(find_words(normalize(quote)), normalized) for quote in self._question.quotes), default=0.0
-        )
+        if not self._question.quotes:
+            return 0.0
+        flat = f" {' '.join(find_words(normalized))} "
+        return max(run_share(find_words(normalize(quote)), flat) for quote in self._question.quotes)
 
 
 class _PageText:
@@ -310,18 +328,6 @@ def is_fact_asked(name: str, asked: Collection[str]) -> bool:
     """Return whether the name of a key fact is one of some names, or starts or ends with one."""
     key = " ".join(_NOT_A_WORD.sub(" ", normalize(name)).split())
     return key in asked or any(key.startswith(f"{other} ") or key.endswith(f" {other}") for other in asked)
-
-
-_QUOTE_RUN_WORDS = 4
-"""A quote is compared in runs of so many words, as a book may break or spell it otherwise."""
-
-
-def _run_share(words: list[str], text: str) -> float:
-    """Return the share of the runs of some words that stand in a text, whatever stands between the words."""
-    flat = f" {' '.join(find_words(text))} "
-    size = min(_QUOTE_RUN_WORDS, len(words))
-    runs = [f" {' '.join(words[start : start + size])} " for start in range(len(words) - size + 1)]
-    return sum(run in flat for run in runs) / (len(runs) or 1)
 
 
 _SCRIPTS = {

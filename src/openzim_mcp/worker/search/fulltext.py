@@ -13,13 +13,14 @@ from openzim_mcp.calls.search import Question, SearchHit, SearchHits
 from openzim_mcp.languages import has_unsegmented_language
 from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, normalize
 from openzim_mcp.worker.archive.browse import find_namespace
+from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import passage_index, titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, MAX_COUNTED_MATCHES, find_candidates
 from openzim_mcp.worker.search.mentions import titles_in_text
-from openzim_mcp.worker.search.preview import best_window
+from openzim_mcp.worker.search.preview import best_window, quoted_share
 from openzim_mcp.worker.search.query import NO_COUNTS, ParsedQuery, Term, parse_query, query_language, weight_terms
 from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
 from openzim_mcp.worker.search.snippets import make_snippet
@@ -38,6 +39,9 @@ INDEX_QUARANTINED = "index_closed"
 _MAX_RANKED_ARTICLES = 20
 """How many candidates are read and ranked by their passages; the others follow in the order of the index."""
 _MAX_RANKED_CHARS = 1 << 20
+_MAX_QUOTED_BOOKS = 100
+"""Up to so many books are read for a quote: about a tenth of a second."""
+_MIN_QUOTED_SHARE = 0.5
 _MAX_PREVIEWED_ARTICLES = 5000
 """Up to this size, an archive is in few clusters, so that looking into many pages reads little."""
 _MAX_PREVIEWED_CANDIDATES = 40
@@ -237,6 +241,25 @@ def search_index(  # noqa: PLR0913
         relaxed=_relaxed_words(query, candidates),
         estimate=archive.frequency(all_words) if candidates.may_have_more else None,
     )
+
+
+def _pages_with_quotes(archive: Archive, question: Question) -> list[str]:
+    """Return the books of a small archive that have what is quoted."""
+    is_small = archive.counts["articles"] <= _MAX_QUOTED_BOOKS
+    if not question.quotes or not is_small or archive_kind(archive) != "book":
+        return []
+    paths = []
+    for path, _ in archive.article_titles:
+        with contextlib.suppress(errors.OpenZimMcpArchiveError):
+            item = archive.find_entry(path)
+            if (
+                item is not None
+                and is_page(item.mime_type)
+                and item.size <= _MAX_PREVIEWED_BYTES
+                and quoted_share(archive.read_content(path), question.quotes) >= _MIN_QUOTED_SHARE
+            ):
+                paths.append(path)
+    return paths
 
 
 def _without_hits(paths: Sequence[str], hits: list[ArticleHit]) -> list[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
+
+from openzim_mcp.text import find_words, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,6 +14,9 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.search.query import Term
 
 _WINDOW_BYTES = 700
+_RUN_WORDS = 4
+"""A quote is compared in runs of so many words, as a book may break or spell it otherwise."""
+_MARKUP = re.compile(rb"<[^>]*>")
 _MAX_OCCURRENCES = 300
 """Of each word; of a longer page only the first part is compared."""
 
@@ -37,6 +43,20 @@ def best_window(content: bytes, terms: Sequence[Term]) -> float:
             first += 1
         best = max(best, weight)
     return best
+
+
+def quoted_share(content: bytes, quotes: Sequence[str]) -> float:
+    """Return the share of the best quote that stands on a page as it is quoted, in runs of four words."""
+    text = normalize(_MARKUP.sub(b" ", content).decode(errors="replace"))
+    flat = f" {' '.join(find_words(text))} "
+    return max((run_share(find_words(normalize(quote)), flat) for quote in quotes), default=0.0)
+
+
+def run_share(words: list[str], flat: str) -> float:
+    """Return the share of the runs of some words that stand in a text of words, each between two spaces."""
+    size = min(_RUN_WORDS, len(words))
+    runs = [f" {' '.join(words[start : start + size])} " for start in range(len(words) - size + 1)]
+    return sum(run in flat for run in runs) / (len(runs) or 1)
 
 
 def _find_positions(text: bytes, prefix: bytes) -> list[int]:
