@@ -67,7 +67,7 @@ def count_words(estimates: Mapping[str, Estimate]) -> WordCounts:
 
 
 def select_archives(question: Question, estimates: Mapping[str, Estimate], counts: WordCounts) -> set[str]:
-    """Return the names of the archives to read: those with the best estimates, and those that have no index."""
+    """Return the names of the archives to read: the best by estimate, those without an index, and books for quotes."""
     scores = {
         name: _estimate_score(estimate, counts) * math.exp(_SCALE * kind_fit(question, estimate.kind))
         for name, estimate in estimates.items()
@@ -75,8 +75,12 @@ def select_archives(question: Question, estimates: Mapping[str, Estimate], count
     }
     best = sorted(scores, key=lambda name: -scores[name])[:_MAX_ARCHIVES]
     threshold = _MIN_SHARE * scores[best[0]] if best else 0.0
-    unknown = {name for name, estimate in estimates.items() if estimate.coverage is None}
-    return unknown | {name for name in best if scores[name] >= threshold}
+    always = {
+        name
+        for name, estimate in estimates.items()
+        if estimate.coverage is None or (question.quotes and estimate.kind == "book")
+    }
+    return always | {name for name in best if scores[name] >= threshold}
 
 
 def _estimate_score(estimate: Estimate, counts: WordCounts) -> float:

@@ -47,7 +47,7 @@ _SCRIPTS = (
 _ENGLISH_HOMOGRAPHS = frozenset("art casa come comen mari mort nata nato peso prix re rei rey roi tod wo".split())
 """English words that name a relation in other languages."""
 _QUOTED = re.compile(r"[\"“”„«‹]([^\"“”„«»‹›]{6,300})[\"“”»›]|(?<!\w)['‘]([^'‘’]{12,300})['’](?!\w)")
-_LINE_BREAK = re.compile(r"\s*(?:[:;?]|\s[-–—]\s|\.{2,}|…)\s*")  # noqa: RUF001
+_LINE_BREAK = re.compile(r"\s*(?:[:;?]|\s[-–—]\s|\.{2,}|…)\s*")
 _SENTENCE = re.compile(rf"(?<=[{SENTENCE_MARKS}])\s+|(?<=[。！？])(?=[^\s。！？」』”’])")
 _QUESTION_MARK = re.compile("[?\uff1f\u061f]")
 _EDGE_PUNCTUATION = " \t,;:.!-–—…、，。！"

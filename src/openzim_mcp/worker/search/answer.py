@@ -69,7 +69,7 @@ def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
 
 
 def _coverage_by_titles(archive: Archive, question: Question) -> list[dict[str, float]] | None:
-    """Return what the titles of an archive without an index cover; None, unknown, if it may be in the language asked."""
+    """Return what titles cover, where no index is asked; None, unknown, if the archive may be in the same language."""
     codes = [two_letter_code(code) for code in archive.languages.split(",") if code]
     if not codes or not question.language or question.language in codes:
         return None

@@ -139,8 +139,8 @@ class AnswerRanking:
             features = self.features(ranked)
             score = sum(map(mul, ranked.features, WORD_WEIGHTS)) + sum(map(mul, features, ANSWER_WEIGHTS))
             answers.append(RankedAnswer(ranked, features, score))
-        ranked = self._with_bonuses(sorted(answers, key=lambda row: -row.score))
-        return self._with_continuation(ranked)[:count]
+        by_score = sorted(answers, key=lambda row: -row.score)
+        return self._with_continuation(self._with_bonuses(by_score))[:count]
 
     def _with_continuation(self, answers: list[RankedAnswer]) -> list[RankedAnswer]:
         """Let the next passage follow one that has what is quoted: it may be asked how it goes on."""

@@ -149,7 +149,7 @@ def search_text(archive: Archive, call: SearchText) -> SearchHits:
     )
 
 
-def search_or_scan(  # noqa: PLR0913
+def search_or_scan(
     archive: Archive,
     question: Question,
     entry_filter: Filter,
@@ -212,7 +212,7 @@ def search_passages(archive: Archive, question: Question, entry_filter: Filter) 
     return replace(results, reason=NO_INDEX, note=note)
 
 
-def search_index(  # noqa: PLR0913
+def search_index(
     archive: Archive,
     question: Question,
     entry_filter: Filter,
@@ -231,6 +231,9 @@ def search_index(  # noqa: PLR0913
     candidates = find_candidates(archive, query, max_matches)
     full_score = FULL_MATCH_SCORE * query.total_weight
     scores = dict.fromkeys((*title_matches, *similar_titles), full_score) | dict(candidates.scored)
+    for path in _pages_with_quotes(archive, question):
+        scores.setdefault(path, FULL_MATCH_SCORE * query.total_weight)
+        title_matches.setdefault(path, "prefix")  # read first, without a bonus
     passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
     all_words = " ".join(term.word for term in query.indexed_terms)
     return SearchResults(
