@@ -26,6 +26,7 @@ class Description(Struct, frozen=True):
     has_fulltext_index: bool
     has_title_index: bool
     is_multipart: bool
+    kind: ArchiveKind
 
 
 class Describe(Call[Description], frozen=True):

@@ -78,6 +78,8 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     if context.request.synthesize:
         return await answers.write_briefing(context, text)
     interpretations = interpret(text)
+    if len(interpretations) == 1:  # nothing but a question: no title could decide otherwise
+        return await answers.answer_question(context, {"query": text})
     scores = await _score_titles(context, titles_to_score(text, interpretations))
     ranked = rank_interpretations(interpretations, scores)
     best = ranked[0]

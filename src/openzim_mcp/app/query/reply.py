@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, Field, model_validator
@@ -117,8 +117,12 @@ class QueryContext:
         return await self.app.find_archive(name)
 
     async def score_titles(self, titles: list[str], fuzzy: list[str]) -> dict[str, list[float]]:
-        """Return the scores of titles, by archive."""
-        return (await self.call_each(ScoreTitles(titles, fuzzy))).results
+        """Return the scores of titles, by archive; of several archives, dictionaries have no say: they have any word."""
+        archives = self.archives
+        if len(archives) > 1:
+            kinds = {name: row.kind for name, row in (await self.app.describe_each(archives)).results.items()}
+            archives = [row for row in archives if kinds.get(row.name) != "dictionary"] or archives
+        return (await replace(self, archives=archives).call_each(ScoreTitles(titles, fuzzy))).results
 
     async def archive_with_title(self, title: str) -> ArchiveFile:
         """Return the archive with the best match for a title."""

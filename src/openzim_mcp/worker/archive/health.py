@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import Description, PassageIndexCheck
 from openzim_mcp.text import safe_line
+from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.search import passage_index
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def describe(archive: Archive, _call: Describe) -> Description:
         has_fulltext_index=archive.has_fulltext_index,
         has_title_index=archive.has_title_index,
         is_multipart=archive.is_multipart,
+        kind=archive_kind(archive),
     )
 
 
