@@ -51,6 +51,7 @@ OWNERS = {
         "app/limits.py",
         "pool/results.py",
         "worker/reading/article.py",
+        "worker/search/candidates.py",
         "worker/search/spelling.py",
         "worker/zim.py",
     },

@@ -45,7 +45,7 @@ def test_ask_without_answer_exits_1(isles_zim: Path) -> None:
     result = run("ask", "xyzzyq plughq?", isles_zim)
 
     assert result.code == Exit.NEGATIVE
-    assert result.out.startswith("Nothing was found")
+    assert result.out.startswith("Not found here: no archive has 'xyzzyq' or 'plughq'.")
 
 
 def test_ask_has_no_next_page(isles_zim: Path) -> None:

@@ -63,7 +63,7 @@ def both_server(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPa
         ("server health", "The server is healthy."),
         ("random article", "\n\nSource: "),
         ("Zuerich", "Zürich is a city of banks."),
-        ("quetzalcoatl", "Nothing was found for 'quetzalcoatl' in isles_en_all_2026-01.zim."),
+        ("quetzalcoatl", "Not found here: no archive has the word 'quetzalcoatl'."),
     ],
 )
 def test_request_in_plain_words_is_answered(isles_server: StdioServer, query: str, expected: str) -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from openzim_mcp import tokens
+from openzim_mcp.app.query.answers import merge_passages
 from openzim_mcp.app.query.excerpts import (
     BriefingPassage,
     Citation,
@@ -18,7 +19,7 @@ from openzim_mcp.app.query.excerpts import (
     to_markdown,
 )
 from openzim_mcp.app.query.questions import analyze_question
-from openzim_mcp.calls.search import FindPassages, Passage, Passages, Sentence
+from openzim_mcp.calls.search import Evidence, FindPassages, Passage, Passages, Sentence
 from openzim_mcp.text import normalize, tokenize
 from openzim_mcp.worker.search.answer import find_passages, split_sentences
 from openzim_mcp.worker.search.query import language_by_code
@@ -35,7 +36,7 @@ def make_passage(text: str, weights: dict[str, float], score: float = 1.0, archi
         return sum(weight for stem, weight in weights.items() if stem in stems) / sum(weights.values())
 
     sentences = [Sentence(sentence, share(sentence)) for sentence in split_sentences(text)]
-    return Passage(archive, "x", "xx", "", "", sentences, score)
+    return Passage(archive, "x", "xx", "", "", sentences, score, Evidence(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
 
 def ask(archive: Archive, query: str) -> Passages:
@@ -118,7 +119,7 @@ def test_code_is_not_cut() -> None:
 
 
 def test_excerpt_is_shown_with_its_source(isles: Archive) -> None:
-    excerpts = select_excerpts([ask(isles, "Who founded Ravenport?")], 600, by_characters)
+    excerpts = select_excerpts(ask(isles, "Who founded Ravenport?").passages, 600, by_characters)
 
     assert excerpts[0].uri == "zim://isles/entry/Ravenport"
     assert to_markdown(excerpts[:1]) == (
@@ -130,7 +131,7 @@ def test_excerpt_is_shown_with_its_source(isles: Archive) -> None:
 def test_article_is_cited_once(isles: Archive) -> None:
     passages = ask(isles, "herring and rope sold by the harbour town founded by Ada")
 
-    markdown = to_markdown(select_excerpts([passages], 600, by_characters))
+    markdown = to_markdown(select_excerpts(passages.passages, 600, by_characters))
 
     assert markdown.count("zim://isles/entry/Ravenport") == 1
 
@@ -144,9 +145,8 @@ def repeat(passage: Passage) -> list[Sentence]:
 def test_answer_stays_inside_the_budget(isles: Archive, budget: int) -> None:
     answer = ask(isles, "harbour town founded herring")
     long_passages = [msgspec.structs.replace(passage, sentences=repeat(passage)) for passage in answer.passages]
-    long_answer = msgspec.structs.replace(answer, passages=long_passages)
 
-    markdown = to_markdown(select_excerpts([long_answer], budget, by_estimate))
+    markdown = to_markdown(select_excerpts(long_passages, budget, by_estimate))
 
     assert 0 < tokens.estimate(markdown) <= budget
 
@@ -154,18 +154,17 @@ def test_answer_stays_inside_the_budget(isles: Archive, budget: int) -> None:
 def test_same_passage_of_two_archives_is_shown_once(isles: Archive) -> None:
     answer = ask(isles, "Who founded Ravenport?")
     copied = [msgspec.structs.replace(passage, archive="other.zim") for passage in answer.passages]
-    copied_answer = Passages("other.zim", copied)
 
-    texts = [excerpt.text for excerpt in select_excerpts([answer, copied_answer], 600, by_characters)]
+    passages = merge_passages({"isles": answer, "other": Passages("other.zim", copied)}, {})
 
-    assert len(texts) == len(set(texts))
+    assert [passage.archive for passage in passages] == ["isles.zim"] * len(answer.passages)
 
 
 def test_briefing_cites_sources_by_number(isles: Archive) -> None:
     answer = ask(isles, "Who founded Ravenport?")
-    excerpts = select_excerpts([answer], 1200, by_characters)
+    excerpts = select_excerpts(answer.passages, 1200, by_characters)
 
-    briefing = to_briefing("Who founded Ravenport?", excerpts, ["isles.zim"])
+    briefing = to_briefing("Who founded Ravenport?", excerpts, ["isles.zim"], is_answered=True, confidence=0.9)
 
     assert briefing.query == "Who founded Ravenport?"
     assert briefing.citations[0] == Citation(
@@ -193,7 +192,7 @@ def test_briefing_cites_sources_by_number(isles: Archive) -> None:
     [("A/b c", "zim://x/entry/A/b%20c"), ("Zürich", "zim://x/entry/Zürich"), ("c#?%", "zim://x/entry/c%23%3F%25")],
 )
 def test_excerpt_uri_escapes_only_what_it_must(path: str, uri: str) -> None:
-    passage = Passage("x.zim", path, "x", "", "", [], 1.0)
+    passage = Passage("x.zim", path, "x", "", "", [], 1.0, Evidence(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
     assert Excerpt(passage, "").uri == uri
 
@@ -210,4 +209,4 @@ def test_excerpt_uri_escapes_only_what_it_must(path: str, uri: str) -> None:
 def test_key_fact_or_table_row_answers(zims: Path, question: str, answer: str) -> None:
     archive = Archive("wiki", [str(zims / "built/wiki_real_pub.zim")])
 
-    assert answer in to_markdown(select_excerpts([ask(archive, question)], 600, by_characters))
+    assert answer in to_markdown(select_excerpts(ask(archive, question).passages, 600, by_characters))

@@ -216,7 +216,9 @@ async def write_briefing(context: QueryContext, query: str) -> Briefing:
     target = budget
     while True:
         selected = excerpts.select_excerpts(evidence.passages, target, cost, _BRIEFING_SCORE_GAP)
-        briefing = excerpts.to_briefing(query, selected, evidence.archives, is_answered, evidence.confidence)
+        briefing = excerpts.to_briefing(
+            query, selected, evidence.archives, is_answered=is_answered, confidence=evidence.confidence
+        )
         size = cost(msgspec.json.encode(briefing).decode())
         if size <= budget or not briefing.passages:
             return briefing

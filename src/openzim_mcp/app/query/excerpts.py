@@ -289,11 +289,7 @@ def best_sentence(passage: Passage) -> str:
 
 
 def to_briefing(
-    query: str,
-    excerpts: Sequence[Excerpt],
-    archives: Sequence[str],
-    is_answered: bool,  # noqa: FBT001
-    confidence: float,
+    query: str, excerpts: Sequence[Excerpt], archives: Sequence[str], *, is_answered: bool, confidence: float
 ) -> Briefing:
     """Return excerpts as a briefing, grouped by article, with numbered citations."""
     numbers: dict[str, int] = {}

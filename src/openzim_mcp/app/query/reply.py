@@ -117,7 +117,7 @@ class QueryContext:
         return await self.app.find_archive(name)
 
     async def score_titles(self, titles: list[str], fuzzy: list[str]) -> dict[str, list[float]]:
-        """Return the scores of titles, by archive; of several archives, dictionaries have no say: they have any word."""
+        """Return the scores of titles, by archive; of several, dictionaries are not asked, as they have any word."""
         archives = self.archives
         if len(archives) > 1:
             kinds = {name: row.kind for name, row in (await self.app.describe_each(archives)).results.items()}
