@@ -125,6 +125,8 @@ def test_blanks_are_joined() -> None:
         ("who wrote dracula? when was it published?", "who wrote dracula? when was it published?", ""),
         ("The sky is blue. Grass is green.", "The sky is blue. Grass is green", ""),
         ("it says the sailor was inured to the cold. can you?", "it says the sailor was inured to the cold. can you?", ""),
+        ("my book says to 'eschew margarine'. eschew?? meaning", "eschew?? meaning", "my book says to 'eschew margarine'."),
+        ("新建一个用户？默认文件从哪来的", "新建一个用户？默认文件从哪来的", ""),
         ("coffee made of shells. name?", "coffee made of shells. name?", ""),
         ("politics: a strife of interests as ... ??", "politics: a strife of interests as ... ??", ""),
     ],

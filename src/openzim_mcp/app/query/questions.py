@@ -25,6 +25,8 @@ ANSWER_TYPES: tuple[AnswerType, ...] = (
     "money", "age", "measure", "duration", "number", "date", "person", "place", "reason", "list", "steps", "definition",
 )  # fmt: skip
 """Where terms start at the same place, the longest decides: "how many years" is a duration, "how many" a number."""
+_QUESTION_WORD_FIRST = frozenset({"", "de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru"})
+"""Languages in which a question starts with the word that asks; in others it may stand anywhere."""
 _QUESTION_VERBS = frozenset(
     "is are was were do does did can could should would will has have had ist sind war kann darf est sont peut peux "
     "puis es son puede e pode puo kan mag czy ли هل क्या apakah".split()
@@ -174,9 +176,14 @@ def _split_context(text: str) -> tuple[str, str]:
     asking = [sentence for sentence in sentences if _asks(sentence)]
     asking = [sentence for sentence in asking if len(tokenize(sentence)) >= _MIN_SENTENCE_WORDS] or asking
     core = " ".join(map(strip_surroundings, asking))
-    if len(asking) == len(sentences) or len(tokenize(core)) < _MIN_SENTENCE_WORDS:
+    if len(asking) == len(sentences) or not _stands_alone(core):
         return text, ""
     return core, " ".join(sentence for sentence in sentences if sentence not in asking)
+
+
+def _stands_alone(core: str) -> bool:
+    """Return whether a question says what it is about: "eschew? meaning?" does, "name?" and "can you?" do not."""
+    return len(tokenize(core)) >= _MIN_SENTENCE_WORDS or "word" in _find_kinds("", simplify(core), None)
 
 
 def _asks(sentence: str) -> bool:
@@ -186,6 +193,8 @@ def _asks(sentence: str) -> bool:
         bool(_QUESTION_MARK.search(sentence))
         or _starts_with_question(simplified, language)
         or any(word in _asking_words(language) for word in find_words(simplified)[:1])
+        or (language not in _QUESTION_WORD_FIRST and bool(re.search(_expand_names("<asked>"), simplified)))
+        or "word" in _find_kinds("", simplified, None)
     )
 
 
