@@ -25,7 +25,7 @@ from openzim_mcp.calls.search import Question
 from openzim_mcp.text import SENTENCE_MARKS, find_words, tokenize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from openzim_mcp.calls.search import AnswerType, QuestionKind
 
@@ -35,6 +35,7 @@ _MAX_CACHED_QUESTIONS = 256
 _MIN_QUOTE_WORDS = 3
 _MIN_SENTENCE_WORDS = 3
 _QUOTED = re.compile(r"[\"“”„«‹]([^\"“”„«»‹›]{6,300})[\"“”»›]|(?<!\w)['‘]([^'‘’]{12,300})['’](?!\w)")
+_LINE_BREAK = re.compile(r"\s*(?:[:;?]|\s[-–—]\s|\.{2,}|…)\s*")
 _SENTENCE = re.compile(rf"(?<=[{SENTENCE_MARKS}])\s+|(?<=[。！？])(?=[^\s。！？」』”’])")
 _QUESTION_MARK = re.compile("[?\uff1f\u061f]")
 _EDGE_PUNCTUATION = " \t,;:.!-–—…、，。！"
@@ -110,7 +111,7 @@ def analyze_question(text: str) -> Question:
         relation_terms=relations.terms,
         relation_words=relations.words,
         fact_names=relations.fact_names,
-        quotes=_find_quotes(text),
+        quotes=_find_quotes(text, kinds),
     )
 
 
@@ -194,9 +195,15 @@ def _find_kinds(whole: str, core: str, answer_type: AnswerType | None) -> list[Q
     return list(kinds)
 
 
-def _find_quotes(text: str) -> list[str]:
-    """Return the quoted parts of a question that are long enough to be searched as they are."""
-    return list(_quoted_parts(text))
+def _find_quotes(text: str, kinds: Sequence[QuestionKind]) -> list[str]:
+    """Return the quoted parts of a question that are long enough; of one about a line of a book, the line."""
+    quotes = list(_quoted_parts(text))
+    if quotes or "quote" not in kinds:
+        return quotes
+    asking = next(pattern for row, pattern in _kind_patterns() if row.kind == "quote")
+    pieces = [piece for piece in _LINE_BREAK.split(text) if not asking.search(simplify(piece))]
+    line = max(pieces, key=len, default="")
+    return [line.strip()] if len(find_words(line)) >= _MIN_QUOTE_WORDS else []
 
 
 def _quoted_parts(text: str) -> Iterator[str]:
