@@ -10,7 +10,7 @@ import msgspec
 from openzim_mcp import tokens
 from openzim_mcp.app.query import excerpts
 from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
-from openzim_mcp.app.query.confidence import THRESHOLDS, estimate_confidence, unknown_words
+from openzim_mcp.app.query.confidence import estimate_confidence, is_answer, unknown_words
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.app.query.reply import QueryContext, Reply
@@ -101,7 +101,7 @@ def merge_passages(answers: dict[str, Passages], fits: dict[str, float]) -> list
 async def answer_question(context: QueryContext, slots: dict[str, str]) -> Reply:
     """Answer a question with passages of articles, or say that the archives do not answer it."""
     evidence = await find_evidence(context, slots["query"])
-    is_answered = evidence.confidence >= THRESHOLDS[context.app.settings.content.answers]
+    is_answered = is_answer(evidence.confidence, context.app.settings.content.answers, len(context.archives))
     budget, cost = context.budget()
     if not is_answered:
         return _not_found_reply(context, evidence)
@@ -211,7 +211,7 @@ async def closest_titles(context: QueryContext, text: str) -> str:
 async def write_briefing(context: QueryContext, query: str) -> Briefing:
     """Answer from several sources, with numbered citations; shrink it until its JSON fits the budget."""
     evidence = await find_evidence(context, query)
-    is_answered = evidence.confidence >= THRESHOLDS[context.app.settings.content.answers]
+    is_answered = is_answer(evidence.confidence, context.app.settings.content.answers, len(context.archives))
     budget, cost = context.budget(_BRIEFING_TOKENS)
     target = budget
     while True:

@@ -32,7 +32,7 @@ _NEIGHBOUR_SHARE = 0.2
 """The share of its probability that a sentence gets from each neighbour."""
 _CONTINUATION_BONUS = 1.2
 """The factor on the gain of a sentence next to a selected one: continuous text is easier to read."""
-_MIN_GAIN = 0.00045
+_MIN_GAIN = 0.0003
 """The probability per token that a sentence must add to be shown: an answer ends when more would hardly help."""
 _SPACE_TOKENS = 0.5
 _MAX_SHARED_WORD_RATIO = 0.8

@@ -51,8 +51,6 @@ class AnswerFeatures(NamedTuple):
     """The share of the query, the title included, in the best sentence that holds such an answer."""
     relation_fact: float
     """Whether a key fact has a name that expresses the relation asked for, times `entity`."""
-    page: float
-    """The share of the query anywhere on the page, less for a page of many passages."""
     near_words: float
     """The share of the query in the passage, its headings or the title, where a word near in meaning counts too."""
     similarity: float
@@ -68,7 +66,7 @@ class AnswerFeatures(NamedTuple):
     answer_post: float
     """Whether the passage is of the first answer there."""
     answer_page: float
-    """The same, times `page`."""
+    """The same, times the share of the query anywhere on the page, less for a page of many passages."""
     references: float
     """Whether the section lists references or links."""
     quality: float
@@ -76,34 +74,33 @@ class AnswerFeatures(NamedTuple):
 
 
 WORD_WEIGHTS = Features(
-    local=0.15,
-    topic=0.03,
-    window=0.19,
-    phrases=0.14,
+    local=0.11,
+    topic=0.04,
+    window=0.17,
+    phrases=0.18,
     shared_prefix=0.26,
     heading=0.0,
-    fact=0.08,
+    fact=0.1,
     title=0.19,
-    lead=0.14,
-    article=0.25,
+    lead=0.08,
+    article=0.33,
 )
 ANSWER_WEIGHTS = AnswerFeatures(
-    heading_window=0.21,
-    entity=0.23,
-    answer_type=0.06,
-    typed_window=0.09,
-    relation_fact=0.26,
-    page=0.1,
-    near_words=0.37,
-    similarity=0.29,
-    title_similarity=0.15,
+    heading_window=0.23,
+    entity=0.11,
+    answer_type=0.03,
+    typed_window=0.13,
+    relation_fact=0.3,
+    near_words=0.39,
+    similarity=0.3,
+    title_similarity=0.14,
     quote=0.8,
-    language=0.08,
-    asked_post=-0.12,
-    answer_post=0.17,
-    answer_page=0.15,
-    references=-0.07,
-    quality=0.15,
+    language=0.1,
+    asked_post=-0.13,
+    answer_post=0.15,
+    answer_page=0.14,
+    references=-0.06,
+    quality=0.09,
 )
 """The weights of the features. Fitted by `benchmarks/ranking_weights.py`: a passage is e to the power of 12 times
 likelier to have the answer than one whose score is 1 lower."""
@@ -182,7 +179,6 @@ class AnswerRanking:
             answer_type=holds_answer(self._question.answer_type, passage.text, self._words),
             typed_window=self._typed_window(passage.text, page.title_stems),
             relation_fact=entity * any(is_fact_asked(name, self._fact_names) for name in passage.fact_names),
-            page=page.share,
             near_words=self._near_share(f"{passage.normalized} {normalize(headings)}"),
             similarity=self._vectors.similarity(passage.text) if self._vectors else 0.0,
             title_similarity=self._vectors.similarity(headings) if self._vectors else 0.0,
