@@ -67,7 +67,7 @@ _SINGLE_ARCHIVE_FACTOR = 0.7
 
 
 def is_answer(confidence: float, level: str, archives: int) -> bool:
-    """Return whether a chance is high enough for an answer, by the setting `answers` and how many archives are asked."""
+    """Return whether a chance suffices for an answer, by the setting `answers` and how many archives are asked."""
     return confidence >= _THRESHOLDS[level] * (_SINGLE_ARCHIVE_FACTOR if archives == 1 else 1.0)
 
 

@@ -29,6 +29,8 @@ MAX_RANKED_PASSAGES = 30
 _SHORT_PAGE_PASSAGES = 12
 _MIN_MISSING_SHARE = 0.1
 """A word that a page lacks is named from this share of the question on."""
+_SCALE_WITHOUT_VECTORS = 1.4
+"""The factor for scores that lack what meaning adds, so that all scores say as much."""
 _MIN_QUOTED_SHARE = 0.5
 _CONTINUATION_GAP = 0.02
 _MAX_ENCODED_PASSAGES = 30
@@ -135,7 +137,7 @@ class AnswerRanking:
         for ranked in self._passages:
             features = self.features(ranked)
             score = sum(map(mul, ranked.features, WORD_WEIGHTS)) + sum(map(mul, features, ANSWER_WEIGHTS))
-            answers.append(RankedAnswer(ranked, features, score))
+            answers.append(RankedAnswer(ranked, features, score * (1.0 if self._vectors else _SCALE_WITHOUT_VECTORS)))
         by_score = sorted(answers, key=lambda row: -row.score)
         return self._with_continuation(self._with_bonuses(by_score))[:count]
 
