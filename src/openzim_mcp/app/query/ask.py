@@ -86,6 +86,9 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     if best.intent == "next":
         return await _reply(_next_page(context, best.slots))
     note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_title_note(context, ranked)
+    requested = _requested_titles(ranked)
+    if best.intent == "question" and requested:  # the words of the request are not what is asked about
+        best = replace(best, slots={"query": requested[0]})
     try:
         return await _reply_with_note(context, best, note)
     except (errors.EntryNotFound, errors.SectionNotFound):
@@ -105,11 +108,16 @@ def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) ->
 
 async def _missing_title_note(context: QueryContext, ranked: Sequence[Interpretation]) -> str:
     """Return a line that says that no article has the requested title, if the query is answered as a question."""
-    titles = [row.title for row in ranked if row.title and row.intent in _ABOUT_AN_ARTICLE]
+    titles = _requested_titles(ranked)
     if ranked[0].intent != "question" or not titles:
         return ""
     closest = await answers.closest_titles(context, titles[0])
     return safe_line(f"(No article is called {titles[0]!r}.{f' {closest}' if closest else ''})", _MAX_NOTE_CHARS)
+
+
+def _requested_titles(ranked: Sequence[Interpretation]) -> list[str]:
+    """Return the titles that requests about an article name."""
+    return [row.title for row in ranked if row.title and row.intent in _ABOUT_AN_ARTICLE]
 
 
 async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply | BinaryEntry:

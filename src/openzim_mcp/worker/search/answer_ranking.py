@@ -21,6 +21,7 @@ from openzim_mcp.worker.search.titles import without_qualifier
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from openzim_mcp.worker.document import Passage
     from openzim_mcp.worker.search.meaning import QuestionVectors
     from openzim_mcp.worker.search.query import ParsedQuery
     from openzim_mcp.worker.search.ranking import Page, RankedPassage
@@ -52,7 +53,7 @@ class AnswerFeatures(NamedTuple):
     typed_window: float
     """The share of the query, the title included, in the best sentence that holds such an answer."""
     relation_fact: float
-    """Whether a key fact has a name that expresses the relation asked for, times `entity`."""
+    """Whether a key fact has a name that expresses the relation asked for and such an answer, times `entity`."""
     near_words: float
     """The share of the query in the passage, its headings or the title, where a word near in meaning counts too."""
     similarity: float
@@ -92,7 +93,7 @@ ANSWER_WEIGHTS = AnswerFeatures(
     entity=0.11,
     answer_type=0.03,
     typed_window=0.13,
-    relation_fact=0.3,
+    relation_fact=0.5,
     near_words=0.39,
     similarity=0.3,
     title_similarity=0.14,
@@ -180,7 +181,7 @@ class AnswerRanking:
             entity=entity,
             answer_type=holds_answer(self._question.answer_type, passage.text, self._words),
             typed_window=self._typed_window(passage.text, page.title_stems),
-            relation_fact=entity * any(is_fact_asked(name, self._fact_names) for name in passage.fact_names),
+            relation_fact=entity * self._has_asked_fact(passage) if passage.fact_names else 0.0,
             near_words=self._near_share(f"{passage.normalized} {normalize(headings)}"),
             similarity=self._vectors.similarity(passage.text) if self._vectors else 0.0,
             title_similarity=self._vectors.similarity(headings) if self._vectors else 0.0,
@@ -214,15 +215,22 @@ class AnswerRanking:
         return best
 
     def sentence_share(self, sentence: str) -> float:
-        """Return the share of the question in a sentence; other words for the relation count."""
-        return self._sentence_share(sentence, frozenset())
+        """Return the share of the question in a sentence; other words for the relation count, and a key fact is all."""
+        return 1.0 if self._is_asked_fact(sentence) else self._sentence_share(sentence, frozenset())
 
     def has_answer(self, sentence: str) -> bool:
         """Return whether a sentence holds the kind of answer that is asked for, or is a key fact of the relation."""
-        name, colon, _ = sentence.lstrip("- ").partition(": ")
-        if colon and sentence.startswith("- ") and is_fact_asked(name, self._fact_names):
-            return True
-        return holds_answer(self._question.answer_type, sentence, self._words)
+        return self._is_asked_fact(sentence) or holds_answer(self._question.answer_type, sentence, self._words)
+
+    def _is_asked_fact(self, line: str) -> bool:
+        """Return whether a line is a key fact of the relation asked for, with the kind of answer as its value."""
+        name, colon, value = line.removeprefix("- ").partition(": ")
+        if not colon or not line.startswith("- ") or not is_fact_asked(name, self._fact_names):
+            return False
+        return self._question.answer_type is None or holds_answer(self._question.answer_type, value, self._words)
+
+    def _has_asked_fact(self, passage: Passage) -> bool:
+        return any(map(self._is_asked_fact, passage.text.split("\n")))
 
     def missing_words(self, page: Page) -> tuple[list[str], float]:
         """Return the words of the question that a page lacks, the heaviest first, and their share of its weight."""

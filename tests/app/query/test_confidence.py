@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from openzim_mcp.app.query.confidence import estimate_confidence, find_signals, is_answer, unknown_words
+from openzim_mcp.app.query.questions import analyze_question
+from openzim_mcp.calls.search import Evidence, Passage, Sentence, WordCounts
+
+COUNTS = WordCounts(1000, {"founded": 40, "ravenport": 2})
+
+
+def make_passage(
+    score: float, *, path: str = "Ravenport", share: float = 1.0, missing: tuple[str, ...] = ()
+) -> Passage:
+    evidence = Evidence(share, share, share, share, share, 1 - share)
+    return Passage("a.zim", path, path, "", "", [Sentence("text", share)], score, evidence, list(missing))
+
+
+def test_no_passage_is_no_answer() -> None:
+    assert estimate_confidence(analyze_question("who founded ravenport"), [], COUNTS) == 0.0
+
+
+def test_confidence_falls_with_what_is_missing() -> None:
+    question = analyze_question("who founded ravenport")
+
+    full = estimate_confidence(question, [make_passage(2.0)], COUNTS)
+    partial = estimate_confidence(question, [make_passage(1.0, share=0.3, missing=("ravenport",))], COUNTS)
+
+    assert 0.0 < partial < full < 1.0
+
+
+def test_margin_is_to_another_article() -> None:
+    question = analyze_question("who founded ravenport")
+    passages = [make_passage(2.0), make_passage(1.9), make_passage(1.4, path="Alderwick")]
+
+    assert find_signals(question, passages, COUNTS).margin == pytest.approx(0.6)
+
+
+def test_heaviest_missing_word_counts() -> None:
+    question = analyze_question("who founded ravenport")
+
+    assert find_signals(question, [make_passage(1.0, missing=("ravenport",))], COUNTS).missing == 1.0
+    assert 0 < find_signals(question, [make_passage(1.0, missing=("founded",))], COUNTS).missing < 1
+
+
+def test_question_about_today_is_less_likely_answered() -> None:
+    passages = [make_passage(1.5)]
+    counts = WordCounts(1000, {"weather": 10, "ravenport": 2})
+
+    today = estimate_confidence(analyze_question("what is the weather in ravenport today"), passages, counts)
+    always = estimate_confidence(analyze_question("what is the climate of ravenport"), passages, counts)
+
+    assert today < always
+
+
+def test_unknown_words_are_those_of_no_archive() -> None:
+    assert unknown_words(WordCounts(10, {"zorblax": 0, "harbour": 3})) == ["zorblax"]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "level", "archives", "expected"),
+    [
+        (0.5, "normal", 13, True),
+        (0.4, "normal", 13, False),
+        (0.4, "normal", 1, True),
+        (0.4, "lenient", 13, True),
+        (0.5, "strict", 13, False),
+        (0.5, "strict", 1, True),
+    ],
+)
+def test_threshold_depends_on_setting_and_archives(
+    confidence: float, level: str, archives: int, *, expected: bool
+) -> None:
+    assert is_answer(confidence, level, archives) is expected
