@@ -177,12 +177,13 @@ class EstimateAnswer(Call[Estimate], frozen=True):
 class Sentence(Struct, frozen=True):
     """A sentence of a passage, and the share of the question's words that it has, by weight.
 
-    `has_answer` if it holds the kind of answer that is asked for, or is a key fact of the relation asked for.
+    `has_answer` if it holds the kind of answer that is asked for; `is_fact` if it is a key fact of the asked relation.
     """
 
     text: str
     share: float
     has_answer: bool = False
+    is_fact: bool = False
 
 
 class Evidence(Struct, frozen=True):

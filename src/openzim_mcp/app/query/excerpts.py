@@ -164,8 +164,14 @@ def _candidates(passages: Sequence[Passage], cost: Cost) -> list[_Candidate]:
                 probability * shares[position],
             )
             for position, sentence in enumerate(passage.sentences)
+            if sentence.is_fact or not _has_asked_fact(passage)
         ]
     return candidates
+
+
+def _has_asked_fact(passage: Passage) -> bool:
+    """Return whether a passage has a key fact that is asked for: its other facts are not shown then."""
+    return any(sentence.is_fact for sentence in passage.sentences)
 
 
 def _sentence_weight(sentence: Sentence) -> float:
@@ -233,7 +239,9 @@ class _Selection:
 
 
 def _join_sentences(passage: Passage, positions: set[int]) -> str:
-    """Return some sentences of a passage, with … where sentences are left out."""
+    """Return some sentences of a passage, with … where sentences are left out; key facts need none."""
+    if _has_asked_fact(passage):
+        return "".join(passage.sentences[position].text for position in sorted(positions)).strip()
     text = ""
     for position in sorted(positions):
         if position and position - 1 not in positions:

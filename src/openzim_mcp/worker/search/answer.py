@@ -116,7 +116,7 @@ def _make_passage(
         section_id=section.id,
         section_title=section.title,
         sentences=[
-            Sentence(text, ranking.sentence_share(text), ranking.has_answer(text))
+            Sentence(text, ranking.sentence_share(text), ranking.has_answer(text), ranking.is_asked_fact(text))
             for text in split_sentences(passage.text)
         ],
         score=round(answer.score, 3),

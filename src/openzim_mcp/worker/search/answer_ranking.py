@@ -216,13 +216,13 @@ class AnswerRanking:
 
     def sentence_share(self, sentence: str) -> float:
         """Return the share of the question in a sentence; other words for the relation count, and a key fact is all."""
-        return 1.0 if self._is_asked_fact(sentence) else self._sentence_share(sentence, frozenset())
+        return 1.0 if self.is_asked_fact(sentence) else self._sentence_share(sentence, frozenset())
 
     def has_answer(self, sentence: str) -> bool:
         """Return whether a sentence holds the kind of answer that is asked for, or is a key fact of the relation."""
-        return self._is_asked_fact(sentence) or holds_answer(self._question.answer_type, sentence, self._words)
+        return self.is_asked_fact(sentence) or holds_answer(self._question.answer_type, sentence, self._words)
 
-    def _is_asked_fact(self, line: str) -> bool:
+    def is_asked_fact(self, line: str) -> bool:
         """Return whether a line is a key fact of the relation asked for, with the kind of answer as its value."""
         name, colon, value = line.removeprefix("- ").partition(": ")
         if not colon or not line.startswith("- ") or not is_fact_asked(name, self._fact_names):
@@ -230,7 +230,7 @@ class AnswerRanking:
         return self._question.answer_type is None or holds_answer(self._question.answer_type, value, self._words)
 
     def _has_asked_fact(self, passage: Passage) -> bool:
-        return any(map(self._is_asked_fact, passage.text.split("\n")))
+        return any(map(self.is_asked_fact, passage.text.split("\n")))
 
     def missing_words(self, page: Page) -> tuple[list[str], float]:
         """Return the words of the question that a page lacks, the heaviest first, and their share of its weight."""
