@@ -47,7 +47,7 @@ ABLATIONS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "without answers before the asker's post": partial(without_weights, "asked_post", "answer_post", "answer_page"),
     "without the lead of the article": partial(without_weights, "lead"),
     "without previews in small archives": partial(mock.patch.object, fulltext, "_MAX_PREVIEWED_ARTICLES", 0),
-    "without quotes": partial(mock.patch.object, questions, "_find_quotes", lambda _: []),
+    "without quotes": partial(mock.patch.object, questions, "_find_quotes", lambda _text, _kinds: []),
     "without stripping what surrounds a question": partial(
         mock.patch.object, questions, "strip_surroundings", str.strip
     ),
