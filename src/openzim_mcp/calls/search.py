@@ -186,7 +186,7 @@ class Sentence(Struct, frozen=True):
     is_fact: bool = False
 
 
-class Evidence(Struct, frozen=True):
+class PassageFit(Struct, frozen=True):
     """How well a passage fits a question, each from 0 to about 1: see the features of answers that have these names.
 
     `missing` is the share of the question that its whole page lacks, words near in meaning included.
@@ -213,7 +213,7 @@ class Passage(Struct, frozen=True):
     section_title: str
     sentences: list[Sentence]
     score: float
-    evidence: Evidence
+    fit: PassageFit
     missing_words: list[str] = msgspec.field(default_factory=list)
 
     @property

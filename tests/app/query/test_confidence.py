@@ -4,7 +4,7 @@ import pytest
 
 from openzim_mcp.app.query.confidence import estimate_confidence, find_signals, is_answer, unknown_words
 from openzim_mcp.app.query.questions import analyze_question
-from openzim_mcp.calls.search import Evidence, Passage, Sentence, WordCounts
+from openzim_mcp.calls.search import Passage, PassageFit, Sentence, WordCounts
 
 COUNTS = WordCounts(1000, {"founded": 40, "ravenport": 2})
 
@@ -12,8 +12,8 @@ COUNTS = WordCounts(1000, {"founded": 40, "ravenport": 2})
 def make_passage(
     score: float, *, path: str = "Ravenport", share: float = 1.0, missing: tuple[str, ...] = ()
 ) -> Passage:
-    evidence = Evidence(share, share, share, share, share, 1 - share)
-    return Passage("a.zim", path, path, "", "", [Sentence("text", share)], score, evidence, list(missing))
+    fit = PassageFit(share, share, share, share, share, 1 - share)
+    return Passage("a.zim", path, path, "", "", [Sentence("text", share)], score, fit, list(missing))
 
 
 def test_no_passage_is_no_answer() -> None:

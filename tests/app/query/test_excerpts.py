@@ -19,7 +19,7 @@ from openzim_mcp.app.query.excerpts import (
     to_markdown,
 )
 from openzim_mcp.app.query.questions import analyze_question
-from openzim_mcp.calls.search import Evidence, FindPassages, Passage, Passages, Sentence
+from openzim_mcp.calls.search import FindPassages, Passage, PassageFit, Passages, Sentence
 from openzim_mcp.text import normalize, tokenize
 from openzim_mcp.worker.search.answer import find_passages, split_sentences
 from openzim_mcp.worker.search.query import language_by_code
@@ -36,7 +36,7 @@ def make_passage(text: str, weights: dict[str, float], score: float = 1.0, archi
         return sum(weight for stem, weight in weights.items() if stem in stems) / sum(weights.values())
 
     sentences = [Sentence(sentence, share(sentence)) for sentence in split_sentences(text)]
-    return Passage(archive, "x", "xx", "", "", sentences, score, Evidence(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    return Passage(archive, "x", "xx", "", "", sentences, score, PassageFit(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
 
 def ask(archive: Archive, query: str) -> Passages:
@@ -192,7 +192,7 @@ def test_briefing_cites_sources_by_number(isles: Archive) -> None:
     [("A/b c", "zim://x/entry/A/b%20c"), ("Zürich", "zim://x/entry/Zürich"), ("c#?%", "zim://x/entry/c%23%3F%25")],
 )
 def test_excerpt_uri_escapes_only_what_it_must(path: str, uri: str) -> None:
-    passage = Passage("x.zim", path, "x", "", "", [], 1.0, Evidence(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    passage = Passage("x.zim", path, "x", "", "", [], 1.0, PassageFit(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
     assert Excerpt(passage, "").uri == uri
 

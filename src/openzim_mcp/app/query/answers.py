@@ -170,7 +170,7 @@ def _what_is_missing(evidence: Evidence) -> str:
     best = evidence.passages[0] if evidence.passages else None
     if best is None:
         return f"nothing in {_count_archives(evidence)} matches."
-    if best.evidence.entity >= _MIN_ENTITY_SHARE and best.missing_words:
+    if best.fit.entity >= _MIN_ENTITY_SHARE and best.missing_words:
         return f"{safe_line(best.title, 100)!r} is here, but says nothing of {_name_words(best.missing_words)}."
     return f"no passage in {_count_archives(evidence)} answers this."
 

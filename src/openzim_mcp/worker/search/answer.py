@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.calls.search import Estimate, Evidence, Passage, Passages, Sentence, WordCounts
+from openzim_mcp.calls.search import Estimate, Passage, PassageFit, Passages, Sentence, WordCounts
 from openzim_mcp.languages import two_letter_code
 from openzim_mcp.text import normalize, sentence_ends
 from openzim_mcp.worker.archive.kind import archive_kind
@@ -120,7 +120,7 @@ def _make_passage(
             for text in split_sentences(passage.text)
         ],
         score=round(answer.score, 3),
-        evidence=Evidence(
+        fit=PassageFit(
             heading_window=round(features.heading_window, 3),
             near_words=round(features.near_words, 3),
             typed_window=round(features.typed_window, 3),
