@@ -133,7 +133,7 @@ class Archive:
         """How many entries there are in all namespaces; unlike `counts`, it is known without reading one."""
         return int(self._zim.all_entry_count)
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Entries of all namespaces, of the content, and the articles and media among them."""
         with self._translated_errors():

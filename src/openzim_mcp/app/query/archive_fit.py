@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.archive import ArchiveKind
     from openzim_mcp.calls.search import Estimate, Question
 
-_MIN_SHARE = 0.45
+_MIN_SHARE = 0.5
 """An archive is read if its estimate is at least this share of the best one."""
-_MAX_ARCHIVES = 6
+_MAX_ARCHIVES = 5
 _SCALE = 4.0
 """How strongly the fit of a kind counts in an estimate, where nothing else of the archive is known yet."""
 

@@ -45,7 +45,7 @@ _MIN_QUOTED_SHARE = 0.5
 _MAX_PREVIEWED_ARTICLES = 5000
 """Up to this size, an archive is in few clusters, so that looking into many pages reads little."""
 _MAX_PREVIEWED_CANDIDATES = 40
-_MAX_PREVIEWED_READ = 14
+_MAX_PREVIEWED_READ = 12
 """How many of them are read: fewer than without a preview, as they are in a better order."""
 _MIN_PREVIEWED_TERMS = 2
 _MAX_PREVIEWED_BYTES = 2 << 20
