@@ -91,11 +91,11 @@ def test_archive_without_an_index_is_always_read() -> None:
     assert select_archives(HIPPO, {"unknown": estimates["unknown"]}, WordCounts()) == {"unknown"}
 
 
-def test_at_most_six_archives_with_an_index_are_read() -> None:
+def test_at_most_five_archives_with_an_index_are_read() -> None:
     estimates = {f"wiki{n}": make_estimate("wikipedia", FULL) for n in range(10)}
     estimates["unknown"] = Estimate("other", WordCounts(), None)
 
-    assert len(select_archives(HIPPO, estimates, COUNTS)) == 6 + 1
+    assert len(select_archives(HIPPO, estimates, COUNTS)) == 5 + 1
 
 
 def test_no_archives_select_none() -> None:
