@@ -187,23 +187,18 @@ class Sentence(Struct, frozen=True):
 
 
 class PassageFit(Struct, frozen=True):
-    """How well a passage fits a question, each from 0 to about 1: see the features of answers that have these names.
-
-    `missing` is the share of the question that its whole page lacks, words near in meaning included.
-    """
+    """How well a passage fits a question, each from 0 to about 1: see the features of answers that have these names."""
 
     heading_window: float
     near_words: float
     typed_window: float
     entity: float
-    similarity: float
-    missing: float
 
 
 class Passage(Struct, frozen=True):
     """A passage that may answer a question, in sentences; together they are its text.
 
-    `missing_words` are words of the question that its page lacks.
+    `missing_words` are words of the question that the page of the best passage lacks.
     """
 
     archive: str

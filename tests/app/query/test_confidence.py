@@ -12,7 +12,7 @@ COUNTS = WordCounts(1000, {"founded": 40, "ravenport": 2})
 def make_passage(
     score: float, *, path: str = "Ravenport", share: float = 1.0, missing: tuple[str, ...] = ()
 ) -> Passage:
-    fit = PassageFit(share, share, share, share, share, 1 - share)
+    fit = PassageFit(share, share, share, share)
     return Passage("a.zim", path, path, "", "", [Sentence("text", share)], score, fit, list(missing))
 
 

@@ -36,7 +36,7 @@ def make_passage(text: str, weights: dict[str, float], score: float = 1.0, archi
         return sum(weight for stem, weight in weights.items() if stem in stems) / sum(weights.values())
 
     sentences = [Sentence(sentence, share(sentence)) for sentence in split_sentences(text)]
-    return Passage(archive, "x", "xx", "", "", sentences, score, PassageFit(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    return Passage(archive, "x", "xx", "", "", sentences, score, PassageFit(0.0, 0.0, 0.0, 0.0))
 
 
 def ask(archive: Archive, query: str) -> Passages:
@@ -192,7 +192,7 @@ def test_briefing_cites_sources_by_number(isles: Archive) -> None:
     [("A/b c", "zim://x/entry/A/b%20c"), ("Zürich", "zim://x/entry/Zürich"), ("c#?%", "zim://x/entry/c%23%3F%25")],
 )
 def test_excerpt_uri_escapes_only_what_it_must(path: str, uri: str) -> None:
-    passage = Passage("x.zim", path, "x", "", "", [], 1.0, PassageFit(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    passage = Passage("x.zim", path, "x", "", "", [], 1.0, PassageFit(0.0, 0.0, 0.0, 0.0))
 
     assert Excerpt(passage, "").uri == uri
 

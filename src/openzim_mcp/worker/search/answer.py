@@ -97,16 +97,14 @@ def find_passages(archive: Archive, call: FindPassages) -> Passages:
     qualities = {hit.best.page.path: hit.quality for hit in results.hits}
     ranking = AnswerRanking(results.query, results.passages, qualities)
     best = ranking.best(_MAX_PASSAGES)
-    # What a page lacks is only asked of the best one, as all of its words are compared.
-    missing = ranking.missing_words(best[0].ranked.page) if best else ([], 0.0)
+    # What a page lacks is only asked of the best one, as all of it is searched.
+    missing = ranking.missing_words(best[0].ranked.page) if best else []
     passages = [_make_passage(archive, answer, ranking, missing) for answer in best]
     counts = WordCounts(archive.counts["articles"], {term.word: term.frequency for term in results.query.terms})
     return Passages(archive.file_name, passages, results.query.corrected, counts)
 
 
-def _make_passage(
-    archive: Archive, answer: RankedAnswer, ranking: AnswerRanking, missing: tuple[list[str], float]
-) -> Passage:
+def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking, missing_words: list[str]) -> Passage:
     page, passage, features = answer.ranked.page, answer.ranked.passage, answer.features
     section = page.document.sections[passage.section]
     return Passage(
@@ -125,10 +123,8 @@ def _make_passage(
             near_words=round(features.near_words, 3),
             typed_window=round(features.typed_window, 3),
             entity=round(features.entity, 3),
-            similarity=round(features.similarity, 3),
-            missing=round(missing[1], 3),
         ),
-        missing_words=missing[0],
+        missing_words=missing_words,
     )
 
 

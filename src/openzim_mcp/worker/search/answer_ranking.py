@@ -232,22 +232,17 @@ class AnswerRanking:
     def _has_asked_fact(self, passage: Passage) -> bool:
         return any(map(self.is_asked_fact, passage.text.split("\n")))
 
-    def missing_words(self, page: Page) -> tuple[list[str], float]:
-        """Return the words of the question that a page lacks, the heaviest first, and their share of its weight."""
+    def missing_words(self, page: Page) -> list[str]:
+        """Return the words of the question that a page lacks, the heaviest first; light ones are left out."""
         text = self._pages[page.path]
-        words = text.words
-        stem = self._query.language.stem
-        stems = {stem(word) for word in words}
-        near = self._near_words.shares(words) if self._near_words else {}
-        has_relation = bool(self._relation_words & stems)
-        lacks: dict[str, float] = {}
-        for term in self._query.terms:
-            is_here = term.stem in stems or (has_relation and term.stem in self._relation_stems)
-            if not is_here:
-                lacks[term.word] = term.weight * (1 - near.get(term.word, 0.0))
-        total = sum(lacks.values()) / self._query.total_weight
-        heavy = sorted(lacks, key=lambda word: -lacks[word])
-        return [word for word in heavy if lacks[word] >= _MIN_MISSING_SHARE * self._query.total_weight], total
+        has_relation = any(map(text.contains, self._relation_words))
+        lacking = [
+            term
+            for term in self._query.terms
+            if not text.contains(term.search_prefix) and not (has_relation and term.stem in self._relation_stems)
+        ]
+        min_weight = _MIN_MISSING_SHARE * self._query.total_weight
+        return [term.word for term in sorted(lacking, key=lambda term: -term.weight) if term.weight >= min_weight]
 
     def _sentence_share(self, sentence: str, title_stems: frozenset[str]) -> float:
         stem = self._query.language.stem
@@ -309,11 +304,15 @@ class _PageText:
         return self._stems(self.headings(section)[len(self._page.title) :])
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """All normalized words of the page."""
-        texts = (passage.normalized for passage in self._page.document.passages)
+    def _texts(self) -> list[str]:
+        """The title, the headings and the passages, normalized."""
         headings = (normalize(section.title) for section in self._page.document.sections)
-        return frozenset(word for text in (normalize(self._page.title), *headings, *texts) for word in tokenize(text))
+        passages = (passage.normalized for passage in self._page.document.passages)
+        return [normalize(self._page.title), *headings, *passages]
+
+    def contains(self, prefix: str) -> bool:
+        """Return whether the page has a word with a prefix."""
+        return any(prefix in text for text in self._texts)
 
     @cached_property
     def first_answer(self) -> int | None:
