@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,14 @@ def test_kind_is_told_by_the_file_name(tmp_path: Path) -> None:
     path = write_zim(tmp_path / "x.zim", {"a": "<p>a</p>"})
 
     assert archive_kind(Archive("wikipedia_en_climate_2024-05", [str(path)])) == "wikipedia"
+
+
+def test_kind_does_not_keep_an_archive_open(town_zim: Path) -> None:
+    archive = Archive("towns", [str(town_zim)])
+    archive_kind(archive)
+    reference = weakref.ref(archive)
+
+    del archive
+    gc.collect()
+
+    assert reference() is None

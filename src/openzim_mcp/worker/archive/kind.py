@@ -46,13 +46,15 @@ _MAX_CACHED_KINDS = 256
 _CATEGORY = re.compile(r"_category:(\w+)")
 
 
-@lru_cache(_MAX_CACHED_KINDS)
 def archive_kind(archive: Archive) -> ArchiveKind:
     """Return the kind of an archive; `other` if nothing tells it."""
-    tags = archive.metadata_text("Tags").lower()
+    names = f"{archive.metadata_text('Name')} {archive.metadata_text('Title')} {archive.name}"
+    return _find_kind(archive.metadata_text("Tags").lower(), names.lower(), archive.metadata_text("Scraper").lower())
+
+
+@lru_cache(_MAX_CACHED_KINDS)  # by texts: a cached archive would never be closed
+def _find_kind(tags: str, names: str, scraper: str) -> ArchiveKind:
     category = _CATEGORY.search(tags)
-    scraper = archive.metadata_text("Scraper").lower()
-    names = f"{archive.metadata_text('Name')} {archive.metadata_text('Title')} {archive.name}".lower()
     for text in (category[1] if category else "", tags, names, scraper):
         for row in _KINDS:
             if row.pattern.search(text.replace("_", " ")) or row.pattern.search(text):
