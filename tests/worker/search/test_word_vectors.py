@@ -42,13 +42,6 @@ def test_cosine_counts_equal_signs() -> None:
     assert cosine(vectors, "car", "vehicle") == pytest.approx(0.92, abs=0.01)
 
 
-def test_nearest_words_are_given_in_their_most_frequent_form() -> None:
-    nearest = WordVectors(LINES, SIGNS + LENGTHS).nearest("cars", 2)
-
-    assert [word for word, _ in nearest] == ["vehicle", "zebra"]
-    assert WordVectors(LINES, SIGNS + LENGTHS).nearest("spaceship", 2) == []
-
-
 @pytest.mark.parametrize("data", [b"", SIGNS, SIGNS + LENGTHS + b"\0"], ids=["empty", "no lengths", "too long"])
 def test_signs_that_do_not_belong_to_the_words_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="does not belong"):

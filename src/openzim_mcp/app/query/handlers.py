@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 _OUTLINE_ROWS = 100
 _SNIPPET_CHARS = 160
 _MAX_SUMMARIES = 10
-_MAX_NAMES_SHOWN = 5
 _METADATA_SHOWN = ("title", "description", "language", "creator", "publisher", "date", "flavour")
 
 Slots = dict[str, str]

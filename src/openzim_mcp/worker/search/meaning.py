@@ -79,32 +79,6 @@ def _share(cosine: float) -> float:
     return min(1.0, (cosine - _MIN_COSINE) / (_FULL_COSINE - _MIN_COSINE))
 
 
-def nearest_shares(words: Sequence[str], text_words: Collection[str]) -> dict[str, float]:
-    """Return for each word how near the nearest word of a text is, from 0 to 1; `NearestWords` is for many texts."""
-    return NearestWords(words).shares(text_words)
-
-
-def related_words(word: str, count: int, min_share: float = 0.5) -> list[str]:
-    """Return the words that are nearest to a word, the nearest first; none if the word is unknown."""
-    vectors = load_word_vectors()
-    if vectors is None:
-        return []
-    return [near for near, cosine in vectors.nearest(normalize(word), count) if _share(cosine) >= min_share]
-
-
-def similarities(question: str, texts: Sequence[str], max_seconds: float) -> list[float] | None:
-    """Return how similar each text is to a question, from about 0 to 1, by the best encoder that is installed.
-
-    If the time is over, the list is shorter than `texts`: put the likeliest texts first. None: there is no encoder,
-    or it knows no word of the question.
-    """
-    encoder = load_encoder()
-    if encoder is not None:
-        return _encoded_similarities(encoder, question, texts, max_seconds)
-    vectors = load_word_vectors()
-    return _table_similarities(vectors, question, texts) if vectors else None
-
-
 def score_bonuses(question: str, texts: Sequence[str | None], max_seconds: float) -> list[float]:
     """Return what to add to the scores of passages for their similarity to a question, the likeliest passage first.
 
@@ -115,7 +89,7 @@ def score_bonuses(question: str, texts: Sequence[str | None], max_seconds: float
     """
     encoder = load_encoder()
     answers = [text for text in texts if text is not None]
-    values = _encoded_similarities(encoder, question, answers, max_seconds) if encoder and answers else []
+    values = encoded_similarities(encoder, question, answers, max_seconds) if encoder and answers else []
     if not values:
         return [0.0] * len(texts)
     remaining = iter(values)
@@ -141,7 +115,8 @@ def load_encoder() -> _Encoder | None:
     return encoder
 
 
-def _encoded_similarities(encoder: _Encoder, question: str, texts: Sequence[str], max_seconds: float) -> list[float]:
+def encoded_similarities(encoder: _Encoder, question: str, texts: Sequence[str], max_seconds: float) -> list[float]:
+    """Return how similar each text is to a question; when the time is over, of the first texts only."""
     start = time.monotonic()
     (question_row,) = encoder.encode([question])
     values: list[float] = []
@@ -160,11 +135,6 @@ def question_vectors(question: str) -> QuestionVectors | None:
     vectors = load_word_vectors()
     asked = QuestionVectors(vectors, question) if vectors else None
     return asked if asked and asked.length else None
-
-
-def _table_similarities(vectors: WordVectors, question: str, texts: Sequence[str]) -> list[float] | None:
-    asked = QuestionVectors(vectors, question)
-    return [asked.similarity(text) for text in texts] if asked.length else None
 
 
 class QuestionVectors:

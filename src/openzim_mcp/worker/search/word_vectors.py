@@ -6,7 +6,6 @@ in a tenth of a microsecond; so the table needs neither a library nor much memor
 
 from __future__ import annotations
 
-import heapq
 import math
 from functools import cache, lru_cache
 from importlib import resources
@@ -62,17 +61,6 @@ class WordVectors:
     def cosine(self, first: Vector, second: Vector) -> float:
         """Return an estimate of the cosine of two vectors."""
         return self.cosines[(first.signs ^ second.signs).bit_count()]
-
-    def nearest(self, word: str, count: int) -> list[tuple[str, float]]:
-        """Return the words with the nearest vectors, the nearest first, with their cosines."""
-        vector = self.find(word)
-        if vector is None:
-            return []
-        distances = ((vector.signs ^ self._signs(number)).bit_count() for number in range(len(self._lines)))
-        best = heapq.nsmallest(count + 1, zip(distances, self._lines, strict=True))
-        stem = self._stem(word)
-        rows = ((line.split(" "), self.cosines[distance]) for distance, line in best)
-        return [(row[-1], cosine) for row, cosine in rows if row[0] != stem][:count]
 
 
 @cache
