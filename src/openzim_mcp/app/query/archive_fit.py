@@ -24,7 +24,7 @@ _SCALE = 4.0
 """How strongly the fit of a kind counts in an estimate, where nothing else of the archive is known yet."""
 
 # What is added to the scores of passages, by kind of question and of archive; "other" is a question of no such kind.
-# Fitted by benchmarks/ranking_weights.py.
+# Set by hand; `benchmarks/people.py --only ablation` shows what they add.
 FITS: dict[tuple[str, ArchiveKind], float] = {
     ("word", "dictionary"): 0.12,
     ("word", "documentation"): -0.04,

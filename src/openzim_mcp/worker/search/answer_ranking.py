@@ -105,8 +105,8 @@ ANSWER_WEIGHTS = AnswerFeatures(
     references=-0.06,
     quality=0.09,
 )
-"""The weights of the features. Fitted by `benchmarks/ranking_weights.py`: a passage is e to the power of 12 times
-likelier to have the answer than one whose score is 1 lower."""
+"""The weights of the features, fitted as a choice among the passages of a question: a passage is e to the power of 12
+times likelier to have the answer than one whose score is 1 lower. `benchmarks/people.py` measures them."""
 
 
 class RankedAnswer(NamedTuple):
