@@ -43,6 +43,7 @@ _WORD = re.compile(
     rf"|{_LETTER}+(?:['’&]{_LETTER}+)*(?:\+{{1,2}}|\#)?"
 )
 _INSIDE_WORD = frozenset("'’&.")
+_NOT_A_WORD = re.compile(r"[^\w ]+")
 _INSIDE_TITLE_WORD = re.compile("['’.]")
 
 _SPACED_MARKS = ".!?…\u0589\u061f\u06d4।॥።។။"
@@ -112,6 +113,11 @@ def title_key(title: str) -> str:
     """Return what titles that differ in case, accents and punctuation only have in common."""
     normalized = normalize(title)
     return " ".join(_INSIDE_TITLE_WORD.sub("", word) for word in tokenize(normalized)) or normalized.strip()
+
+
+def fact_key(name: str) -> str:
+    """Return the name of a key fact as names are compared: normalized words, without marks."""
+    return " ".join(_NOT_A_WORD.sub(" ", normalize(name)).split())
 
 
 def find_words(text: str) -> list[str]:

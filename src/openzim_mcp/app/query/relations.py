@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.text import is_unspaced_script, normalize
+from openzim_mcp.text import fact_key, is_unspaced_script, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -268,8 +268,6 @@ RELATIONS = (
     ),
 )
 
-_NOT_A_WORD = re.compile(r"[^\w ]+")
-
 
 class AskedRelations(NamedTuple):
     """The relations that a question asks for: words of it that name them, words of texts, names of key facts."""
@@ -304,8 +302,3 @@ def find_relations(text: str, ignored: Collection[str] = ()) -> AskedRelations:
         words=list(dict.fromkeys(normalize(word) for row in rows for word in row.said.split("|"))),
         fact_names=list(dict.fromkeys(fact_key(name) for row in rows for name in row.facts.split("|"))),
     )
-
-
-def fact_key(name: str) -> str:
-    """Return the name of a key fact as names are compared."""
-    return " ".join(_NOT_A_WORD.sub(" ", normalize(name)).split())

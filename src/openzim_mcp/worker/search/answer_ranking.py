@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.text import find_words, normalize, sentence_ends, tokenize
+from openzim_mcp.text import fact_key, find_words, normalize, sentence_ends, tokenize
 from openzim_mcp.worker.search.answer_types import holds_answer
 from openzim_mcp.worker.search.meaning import NearestWords, question_vectors, score_bonuses
 from openzim_mcp.worker.search.preview import run_share
@@ -36,7 +36,6 @@ _MIN_QUOTED_SHARE = 0.5
 _CONTINUATION_GAP = 0.02
 _MAX_ENCODED_PASSAGES = 30
 _MAX_ENCODING_SECONDS = 2.0
-_NOT_A_WORD = re.compile(r"[^\w ]+")
 _TABLE_LANGUAGES = frozenset({"", "en"})
 """The table of word vectors is English."""
 
@@ -331,7 +330,7 @@ class _PageText:
 
 def is_fact_asked(name: str, asked: Collection[str]) -> bool:
     """Return whether the name of a key fact is one of some names, or starts or ends with one."""
-    key = " ".join(_NOT_A_WORD.sub(" ", normalize(name)).split())
+    key = fact_key(name)
     return key in asked or any(key.startswith(f"{other} ") or key.endswith(f" {other}") for other in asked)
 
 
