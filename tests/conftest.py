@@ -13,7 +13,7 @@ from support.archives import ISLES, SHARED, TOWNS, write_zim
 from support.stdio_server import StdioServer
 
 HTTP_TESTS = Path(__file__).parent / "http"
-os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="openzim-mcp-tests-")
+os.environ["XDG_CACHE_HOME"] = os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="openzim-mcp-tests-")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,8 +34,8 @@ def zims() -> Path:
 
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let no test know what another one has verified."""
-    for variable in ("XDG_CACHE_HOME", "WIN_PD_OVERRIDE_LOCAL_APPDATA"):
+    """Let no test know what another one has verified, nor what is in the library of this machine."""
+    for variable in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "WIN_PD_OVERRIDE_LOCAL_APPDATA"):
         monkeypatch.setenv(variable, str(tmp_path_factory.mktemp("cache")))
 
 

@@ -46,6 +46,40 @@ def test_lists_are_split_at_their_separators(monkeypatch: pytest.MonkeyPatch, tm
     assert settings.allowed_directories == (tmp_path, tmp_path)
 
 
+def test_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("OPENZIM_MCP_LIBRARY", "~/mine")
+    (tmp_path / "zims").mkdir()
+
+    assert config.load_settings(allowed_directories=["~/zims"]).served_directories == (tmp_path / "zims",)
+    monkeypatch.setenv("OPENZIM_MCP_ALLOWED_DIRECTORIES", "~/zims")
+    assert config.load_settings().served_directories == (tmp_path / "zims",)
+    assert config.load_settings().library_directory == tmp_path / "mine"
+
+
+def test_library_is_served_unless_directories_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("WIN_PD_OVERRIDE_LOCAL_APPDATA", str(tmp_path))
+    assert config.load_settings().served_directories == (tmp_path / "openzim-mcp" / "library",)
+
+    monkeypatch.setenv("OPENZIM_MCP_LIBRARY", str(tmp_path / "mine"))
+    assert config.load_settings().served_directories == (tmp_path / "mine",)
+    assert config.load_settings(allowed_directories=[tmp_path]).served_directories == (tmp_path,)
+
+
+def test_one_missing_directory_is_accepted_beside_others(tmp_path: Path) -> None:
+    missing = tmp_path / "disk"
+
+    assert config.load_settings(allowed_directories=[missing, tmp_path]).allowed_directories == (missing, tmp_path)
+    with pytest.raises(OpenZimMcpConfigurationError, match="does not exist"):
+        config.load_settings(allowed_directories=[missing, missing / "too"])
+
+
+def test_name_of_the_protocol_is_accepted_for_the_transport() -> None:
+    assert config.load_settings(transport="streamable-http").transport == "http"
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "line"),
     [

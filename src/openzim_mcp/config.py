@@ -20,11 +20,11 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
-from openzim_mcp import config_errors
+from openzim_mcp import config_errors, files
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic.fields import FieldInfo
 
@@ -35,6 +35,9 @@ HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?P<port>:\d{1,5})?", 
 _ORIGIN = re.compile(rf"[a-z][a-z0-9+.-]*://{HOST.pattern}", re.ASCII | re.IGNORECASE)
 _LOCAL_URL = re.compile(rf"http://({'|'.join(map(re.escape, LOOPBACK_HOSTS))})(:\d+)?(/.*)?")
 _REDIS_SCHEMES = ("redis://", "rediss://", "valkey://", "valkeys://", "unix://")
+_NAMES_OF_HTTP = {"streamable-http", "streamable_http"}
+ARCHIVE_SUFFIXES = (".zim", ".zimaa")
+_USE_DIRECTORY = "use a directory with .zim files, or one .zim file"
 _FROZEN = ConfigDict(frozen=True, extra="ignore")
 
 
@@ -165,7 +168,15 @@ class Settings(BaseSettings):
     )
 
     allowed_directories: Annotated[tuple[Path, ...], NoDecode] = Field(
-        (), description=f"directories or .zim files to serve, separated by '{os.pathsep}'; if empty, the handbook"
+        (), description=f"directories or .zim files to serve, separated by '{os.pathsep}'; if empty, the library"
+    )
+    library: Path | None = Field(
+        None,
+        description="directory for downloads, served if no other is named (by default in the user's data directory); "
+        "while it has no archive, the handbook is served",
+    )
+    follow_links: bool = Field(
+        False, description="serve archives outside the directories if a symbolic link directly in one leads to them"
     )
     tool_mode: Literal["simple", "advanced"] = Field("simple", description="which tools are offered")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
@@ -227,6 +238,11 @@ class Settings(BaseSettings):
     def _split_directories(cls, value: object) -> object:
         return _split(value, os.pathsep)
 
+    @field_validator("transport", mode="before")
+    @classmethod
+    def _accept_protocol_name(cls, value: object) -> object:
+        return "http" if value in _NAMES_OF_HTTP else value
+
     @field_validator("cors_origins", "allowed_hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split_list(cls, value: object) -> object:
@@ -235,18 +251,17 @@ class Settings(BaseSettings):
     @field_validator("allowed_directories")
     @classmethod
     def _check_directories(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-        for path in paths:
-            try:
-                if path.is_dir():
-                    next(path.iterdir(), None)
-                elif path.is_file() and path.name.lower().endswith((".zim", ".zimaa")):
-                    path.open("rb").close()
-                else:
-                    problem = "is neither a directory nor a .zim file" if path.exists() else "does not exist"
-                    raise ValueError(f"{str(path)!r} {problem}; use a directory with .zim files, or one .zim file")
-            except OSError as error:
-                raise ValueError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-        return paths
+        expanded = tuple(path.expanduser() for path in paths)
+        problems = [problem for path in expanded if (problem := unavailable_reason(path))]
+        # A disk that is not there now must not end the server for the other directories.
+        if problems and len(problems) == len(expanded):
+            raise ValueError("; ".join(problems))
+        return expanded
+
+    @field_validator("library", "auth_token_file")
+    @classmethod
+    def _expand_home(cls, path: Path | None) -> Path | None:
+        return path.expanduser() if path else None
 
     @field_validator("auth_token")
     @classmethod
@@ -326,6 +341,16 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def library_directory(self) -> Path:
+        """The directory for downloads; it may not exist yet."""
+        return self.library or Path(files.library_directory())
+
+    @property
+    def served_directories(self) -> tuple[Path, ...]:
+        """The directories to serve: those that were named, or else the library."""
+        return self.allowed_directories or (self.library_directory,)
+
+    @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the server."""
         if self.host == "localhost":
@@ -351,6 +376,22 @@ class Settings(BaseSettings):
         return _split_tokens(self.auth_token)
 
 
+def unavailable_reason(path: Path) -> str | None:
+    """Return why a directory or a .zim file cannot be served now; raise `ValueError` if it is something else."""
+    try:
+        if path.is_dir():
+            next(path.iterdir(), None)
+        elif path.is_file() and path.name.lower().endswith(ARCHIVE_SUFFIXES):
+            path.open("rb").close()
+        elif path.exists():
+            raise ValueError(f"{str(path)!r} is neither a directory nor a .zim file; {_USE_DIRECTORY}")
+        else:
+            return f"{str(path)!r} does not exist; {_USE_DIRECTORY}"
+    except OSError as error:
+        return f"{str(path)!r} cannot be read: {error.strerror}"
+    return None
+
+
 def _split_tokens(secret: SecretStr | None) -> list[str]:
     return [token.strip() for token in secret.get_secret_value().split(",")] if secret else []
 
@@ -374,15 +415,16 @@ def read_tokens(file: Path) -> list[str]:
     return tokens
 
 
-def load_settings(**overrides: Any) -> Settings:
-    """Read the settings from the environment; `overrides` win.
+def load_settings(options: Mapping[str, str] | None = None, /, **overrides: Any) -> Settings:
+    """Read the settings from the environment; `overrides` win, and errors name them as `options` does (`--mode`).
 
     Raise `OpenZimMcpConfigurationError` with a line for each setting that is wrong.
     """
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        message = config_errors.describe_validation_error(error, environment_variables(), PREFIX)
+        names = {setting: name for setting, name in (options or {}).items() if setting in overrides}
+        message = config_errors.describe_validation_error(error, environment_variables(), PREFIX, names)
     except SettingsError as error:
         message = config_errors.describe_json_error(str(error), Settings.model_fields, PREFIX)
     raise OpenZimMcpConfigurationError(message)

@@ -28,22 +28,27 @@ _TYPE_NAMES: dict[object, str] = {
 }
 
 
-def describe_validation_error(error: ValidationError, variables: Mapping[str, FieldInfo], prefix: str) -> str:
-    """Return a line for each setting that is wrong."""
-    return "\n".join(_describe_detail(detail, variables, prefix) for detail in error.errors())
+def describe_validation_error(
+    error: ValidationError, variables: Mapping[str, FieldInfo], prefix: str, options: Mapping[str, str]
+) -> str:
+    """Return a line for each setting that is wrong; `options` are the names of those on the command line."""
+    return "\n".join(_describe_detail(detail, variables, prefix, options) for detail in error.errors())
 
 
-def _describe_detail(detail: ErrorDetails, variables: Mapping[str, FieldInfo], prefix: str) -> str:
+def _describe_detail(
+    detail: ErrorDetails, variables: Mapping[str, FieldInfo], prefix: str, options: Mapping[str, str]
+) -> str:
     location = [str(part) for part in detail["loc"]]
     if not location:
         return detail["msg"].removeprefix("Value error, ")
     variable = f"{prefix}{'__'.join(location).upper()}"
-    name = f"{'.'.join(location)} ({variable})"
+    option = options.get(location[0])
+    name = f"{'.'.join(location)} ({variable}): " if option is None else option and f"{option}: "
     if detail["type"] == "value_error":
-        return f"{name}: {detail['msg'].removeprefix('Value error, ')}"
+        return f"{name}{detail['msg'].removeprefix('Value error, ')}"
     field = variables.get(variable)
     accepted = describe_accepted(field) if field else detail["msg"].removeprefix("Input should be ")
-    return f"{name}: {str(detail['input'])[:_MAX_VALUE_CHARS]!r} is not accepted; use {accepted}"
+    return f"{name}{str(detail['input'])[:_MAX_VALUE_CHARS]!r} is not accepted; use {accepted}"
 
 
 def describe_json_error(message: str, settings: Iterable[str], prefix: str) -> str:

@@ -19,6 +19,14 @@ def cache_directory() -> str:
     return platformdirs.user_cache_dir("openzim-mcp", appauthor=False)
 
 
+def library_directory() -> str:
+    """Return the default directory for downloaded archives; it may not exist yet."""
+    import platformdirs  # noqa: PLC0415  most commands name a directory
+
+    # A directory of its own: on Windows the cache is inside the data directory.
+    return os.path.join(platformdirs.user_data_dir("openzim-mcp", appauthor=False), "library")
+
+
 def archives_directory() -> str:
     """Return the directory of what is known of archives: one below it for each identity, with facts and indexes."""
     return os.path.join(cache_directory(), "archives")

@@ -56,7 +56,7 @@ class _JsonFormatter(_TextFormatter):
 
 def configure_logging(settings: Settings) -> None:
     """Log to standard error; nothing in the log is unfit for a bug report."""
-    served = [str(path) for path in settings.allowed_directories]
+    served = [str(path) for path in settings.served_directories]
     private = [*map(os.path.abspath, served), *map(os.path.realpath, served), os.path.dirname(__file__), sys.prefix]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter((_JsonFormatter if settings.logging.format == "json" else _TextFormatter)(private))

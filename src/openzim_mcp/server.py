@@ -14,7 +14,7 @@ from starlette.routing import Router
 from openzim_mcp import __version__, config, telemetry
 from openzim_mcp.app.app import App
 from openzim_mcp.app.watch import watch
-from openzim_mcp.library.scan import Scanner, handbook_path
+from openzim_mcp.library.scan import make_scanner
 from openzim_mcp.protocol.jsonrpc import open_streams
 from openzim_mcp.protocol.server import build_server
 from openzim_mcp.protocol.stdio import LineReader, LineWriter
@@ -53,9 +53,9 @@ def _serve_http(settings: config.Settings) -> int:
 
     if settings.redis_url:
         redis_limits.check_redis_url(settings.redis_url.get_secret_value())
-    return serve.run_server(
-        settings, http_application, _banner(Scanner(settings.allowed_directories or [handbook_path()]).scan())
-    )
+    scan = make_scanner(settings).scan()
+    _log_missing(scan)
+    return serve.run_server(settings, http_application, _banner(scan))
 
 
 def http_application(settings: config.Settings) -> ASGIApp:
@@ -118,8 +118,16 @@ async def _serve_stdio(settings: config.Settings) -> None:
 
 async def _log_banner(app: App, logged: anyio.Event) -> None:
     """Log how many archives are served, without delaying the first client on a slow disk."""
-    log.info("%s over stdio", _banner(await app.scan()))
+    scan = await app.scan()
+    _log_missing(scan)
+    log.info("%s over stdio", _banner(scan))
     logged.set()
+
+
+def _log_missing(scan: ScanResult) -> None:
+    for row in scan.rejected:
+        if row.is_directory:
+            log.warning("%s: %s", row.name, row.reason)
 
 
 def _banner(scan: ScanResult) -> str:
@@ -127,6 +135,8 @@ def _banner(scan: ScanResult) -> str:
     count = len(scan.archives)
     archives = "1 archive" if count == 1 else f"{count} archives"
     note = f" ({unusable} of them cannot be read)" if unusable else ""
+    if scan.is_handbook:
+        return f"openzim-mcp {__version__} serves the handbook only"
     return f"openzim-mcp {__version__} serves {archives}{note}"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.library.scan import Rejected, Scanner
+from openzim_mcp.library.scan import Rejected, Scanner, handbook_path
 
 
 @pytest.fixture
@@ -150,10 +150,89 @@ def test_links_out_of_the_directories_are_rejected(directory: Path, tmp_path: Pa
     ]
     leaves_directories = "symbolic link that leaves the allowed directories"
     assert set(result.rejected) == {
-        Rejected("escape.zim", leaves_directories),
-        Rejected("exit", leaves_directories),
+        Rejected("escape.zim", f"{leaves_directories}; --follow-links (OPENZIM_MCP_FOLLOW_LINKS=true) follows it"),
+        Rejected("exit", f"{leaves_directories}; name its target to serve it"),
         Rejected("dangling.zim", "not a regular file, or a broken link"),
     }
+
+
+def test_links_in_a_named_directory_are_followed_on_request(tmp_path: Path, town_zim: Path, zims: Path) -> None:
+    disk, named = tmp_path / "disk", tmp_path / "named"
+    (named / "sub").mkdir(parents=True)
+    disk.mkdir()
+    shutil.copy(town_zim, disk / "big.zim")
+    os.mkfifo(disk / "pipe.zim")
+    (disk / "alias.zim").symlink_to("big.zim")
+    for link, target in {
+        "big.zim": "big.zim",
+        "chain.zim": "alias.zim",
+        "pipe.zim": "pipe.zim",
+        "folder": "",
+        "sub/big.zim": "big.zim",
+    }.items():
+        (named / link).symlink_to(disk / target)
+    for part in (zims / "real").glob("*split.zima?"):
+        (named / part.name).symlink_to(part)
+
+    result = Scanner([named], follow_links=True).scan()
+
+    assert [(archive.name, archive.problem) for archive in result.archives] == [
+        ("big", None),
+        ("chain", None),
+        ("wikipedia_en_ray_charles_2015-06_split", None),
+    ]
+    assert len(result.archives[2].parts) == 15
+    leaves_directories = "symbolic link that leaves the allowed directories"
+    assert [(row.name, row.reason) for row in result.rejected] == [
+        ("folder", f"{leaves_directories}; name its target to serve it"),
+        ("pipe.zim", leaves_directories),
+        ("big.zim", leaves_directories),
+    ]
+
+
+def test_parts_beside_the_target_of_a_link_are_not_served(tmp_path: Path, zims: Path) -> None:
+    first = "wikipedia_en_ray_charles_2015-06_split.zimaa"
+    (tmp_path / first).symlink_to(zims / "real" / first)
+
+    archive = Scanner([tmp_path], follow_links=True).find_archive(None)
+
+    assert archive.parts == (str((zims / "real" / first).resolve()),)
+    assert str(archive.problem).startswith("truncated")
+
+
+def test_archive_is_found_by_the_path_of_its_link(tmp_path: Path, town_zim: Path) -> None:
+    (tmp_path / "big.zim").symlink_to(town_zim)
+
+    assert Scanner([tmp_path], follow_links=True).find_archive(f"{tmp_path}/big.zim").parts == (str(town_zim),)
+
+
+def test_fallback_is_served_while_there_is_no_archive(tmp_path: Path, town_zim: Path) -> None:
+    library = tmp_path / "library"
+    scanner = Scanner([library], fallback=handbook_path())
+
+    before = (scanner.scan(), scanner.display_directories)
+    library.mkdir()
+    shutil.copy(town_zim, library)
+    after = (scanner.scan(), scanner.display_directories)
+
+    assert [archive.name for archive in before[0].archives] == ["handbook"]
+    assert (before[0].is_handbook, before[0].rejected, before[1]) == (True, (), ["...handbook.zim"])
+    assert [archive.name for archive in after[0].archives] == [town_zim.stem]
+    assert (after[0].is_handbook, after[1]) == (False, ["...library"])
+
+
+def test_missing_directory_is_served_when_it_appears(tmp_path: Path, directory: Path) -> None:
+    mount = tmp_path / "disk"
+    scanner = Scanner([directory / "sub", mount])
+    before = scanner.scan()
+
+    mount.symlink_to(directory / "books")
+
+    assert [archive.name for archive in before.archives] == ["manual"]
+    assert before.rejected == (
+        Rejected("disk", "does not exist; it is served as soon as it appears", is_directory=True),
+    )
+    assert scan_names(scanner) == ["manual", "novel"]
 
 
 def test_split_archive_is_one_archive(zims: Path) -> None:
@@ -244,7 +323,7 @@ def test_missing_directory_is_reported_until_it_returns(directory: Path) -> None
     assert missing.archives == ()
     assert missing.directories_accessible == 0
     assert missing.rejected[0] == Rejected(
-        "zims", "directory cannot be read: No such file or directory", is_directory=True
+        "zims", "does not exist; it is served as soon as it appears", is_directory=True
     )
     assert returned.directories_accessible == 2
     assert len(returned.archives) == 6

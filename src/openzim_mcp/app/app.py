@@ -16,7 +16,7 @@ from openzim_mcp.app.limits import RateLimiter
 from openzim_mcp.app.passage_indexes import PassageIndexBuilder
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.library.facts import FactStore
-from openzim_mcp.library.scan import Scanner, handbook_path
+from openzim_mcp.library.scan import Scanner, make_scanner
 from openzim_mcp.pool.jobs import JobRunner
 from openzim_mcp.pool.pool import Outcomes, Pool
 from openzim_mcp.pool.results import ResultCache
@@ -75,9 +75,9 @@ class App:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, settings: Settings, *, workers: int, buckets: BucketStore | None = None) -> AsyncIterator[App]:
-        """Build the parts and keep them while the block runs; without directories, the handbook is served."""
+        """Build the parts and keep them while the block runs."""
         facts = FactStore()
-        scanner = Scanner(settings.allowed_directories or [handbook_path()], facts)
+        scanner = make_scanner(settings, facts)
         limits = settings.worker
         pool = Pool(
             facts,

@@ -5,6 +5,7 @@ A name from a caller is only compared with the results of a scan of the allowed 
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.resources
 import os
 import string
@@ -21,12 +22,21 @@ from openzim_mcp.zimfile import ArchiveFile, check_header, stat_parts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from openzim_mcp.config import Settings
     from openzim_mcp.zimfile import FileState
 
 _MAX_DEPTH = 8
 _SCAN_TTL_SECONDS = 1.0
 _FIRST_PART_SUFFIX = ".zimaa"
 _DOWNLOAD_SUFFIX = ".aria2"
+_LINK_OUT = "symbolic link that leaves the allowed directories"
+_HOW_TO_FOLLOW = "; --follow-links (OPENZIM_MCP_FOLLOW_LINKS=true) follows it"
+
+
+def make_scanner(settings: Settings, facts: FactStore | None = None) -> Scanner:
+    """Return a scanner of the directories of the settings; without an archive in the library, of the handbook."""
+    fallback = None if settings.allowed_directories else handbook_path()
+    return Scanner(settings.served_directories, facts, follow_links=settings.follow_links, fallback=fallback)
 
 
 def handbook_path() -> str:
@@ -50,6 +60,8 @@ class ScanResult:
     archives: tuple[ArchiveFile, ...]
     rejected: tuple[Rejected, ...]
     directories_accessible: int
+    is_handbook: bool = False
+    """Whether the handbook is served, as there is no archive in the library."""
 
 
 @dataclass
@@ -57,8 +69,11 @@ class _DirectoryWalk:
     """The state of one walk over the allowed directories, given by their real paths."""
 
     roots: Sequence[str]
+    follow_links: bool = False
     files: dict[str, str] = field(default_factory=dict)
     """The real path of each archive, by the path where the walk came across it."""
+    followed: set[str] = field(default_factory=set)
+    """The paths of links in the allowed directories themselves that lead to files outside."""
     downloads: set[str] = field(default_factory=set)
     """The real paths of unfinished downloads: aria2 keeps a control file next to each."""
     rejected: list[Rejected] = field(default_factory=list)
@@ -115,7 +130,7 @@ class _DirectoryWalk:
             is_link = child.is_symlink()
             real_path = os.path.realpath(child.path) if is_link else child.path
             if is_link and not self.is_inside(real_path):
-                self.reject(child.path, "symbolic link that leaves the allowed directories")
+                self._visit_link_out(child, real_path, depth)
             elif is_directory and depth < _MAX_DEPTH:
                 self.walk(real_path, depth + 1)
             elif is_archive and child.is_file():
@@ -125,13 +140,33 @@ class _DirectoryWalk:
         except OSError as error:
             self.reject(child.path, f"cannot be read: {error.strerror}")
 
+    def _visit_link_out(self, child: os.DirEntry[str], real_path: str, depth: int) -> None:
+        """Follow a link if the user allowed it: only from a directory that was named, and only to a regular file."""
+        if child.is_dir():
+            self.reject(child.path, f"{_LINK_OUT}; name its target to serve it")
+        elif depth or not child.is_file():
+            self.reject(child.path, _LINK_OUT)
+        elif not self.follow_links:
+            self.reject(child.path, _LINK_OUT + _HOW_TO_FOLLOW)
+        else:
+            self.files[child.path] = real_path
+            self.followed.add(child.path)
+
 
 class Scanner:
-    """Scans the allowed directories for archives."""
+    """Scans the allowed directories for archives; while they have none, the `fallback` is served, if there is one."""
 
-    def __init__(self, directories: Iterable[str | os.PathLike[str]], facts: FactStore | None = None) -> None:
-        self._real_paths = {os.path.abspath(directory): os.path.realpath(directory) for directory in directories}
-        self._roots = list(self._real_paths.values())
+    def __init__(
+        self,
+        directories: Iterable[str | os.PathLike[str]],
+        facts: FactStore | None = None,
+        *,
+        follow_links: bool = False,
+        fallback: str | None = None,
+    ) -> None:
+        self._directories = [os.path.abspath(directory) for directory in directories]
+        self._follow_links = follow_links
+        self._fallback = fallback
         self._facts = facts or FactStore()
         self._latest: ScanResult | None = None
         self._scanned_at = 0.0
@@ -140,22 +175,37 @@ class Scanner:
     @property
     def display_directories(self) -> list[str]:
         """The directories as results show them."""
-        return [f"...{safe_line(os.path.basename(root), 200)}" for root in self._roots]
+        is_handbook = self._fallback and self._recent_scan().is_handbook
+        served = [self._fallback] if is_handbook else list(self._real_paths().values())
+        return [f"...{safe_line(os.path.basename(str(path)), 200)}" for path in served]
 
     def scan(self) -> ScanResult:
         """Scan the directories now."""
         with self._lock:
-            walk = _DirectoryWalk(self._roots)
-            for root in self._roots:
-                if os.path.isfile(root):
-                    walk.add_file(root)
-                else:
-                    walk.walk(root)
-            archives = tuple(sorted(self._collect_archives(walk), key=lambda archive: archive.name))
-            self._facts.retain({archive.identity for archive in archives})
-            self._latest = ScanResult(archives, tuple(walk.rejected), walk.accessible)
+            self._latest = self._scan(list(self._real_paths().values()))
+            if self._fallback and not self._latest.archives:
+                is_there = any(map(os.path.lexists, self._directories))
+                rejected = self._latest.rejected if is_there else ()
+                self._latest = dataclasses.replace(self._scan([self._fallback]), rejected=rejected, is_handbook=True)
+            self._facts.retain({archive.identity for archive in self._latest.archives})
             self._scanned_at = time.monotonic()
             return self._latest
+
+    def _scan(self, roots: list[str]) -> ScanResult:
+        walk = _DirectoryWalk(roots, self._follow_links)
+        for root in roots:
+            if os.path.isfile(root):
+                walk.add_file(root)
+            elif os.path.lexists(root):
+                walk.walk(root)
+            else:
+                walk.reject(root, "does not exist; it is served as soon as it appears", is_directory=True)
+        archives = sorted(self._collect_archives(walk), key=lambda archive: archive.name)
+        return ScanResult(tuple(archives), tuple(walk.rejected), walk.accessible)
+
+    def _real_paths(self) -> dict[str, str]:
+        """Return the real path of each directory; a disk that was not there may be mounted by now."""
+        return {directory: os.path.realpath(directory) for directory in self._directories}
 
     def find_archive(self, reference: str | None) -> ArchiveFile:
         """Return the archive that a caller means, with its present identity; without a reference, the only one."""
@@ -175,7 +225,7 @@ class Scanner:
     def _to_real_path(self, reference: str) -> str:
         """Spell a path below an allowed directory as a scan does; the disk is not asked about it."""
         path = os.path.normpath(reference)
-        for directory, real_path in self._real_paths.items():
+        for directory, real_path in self._real_paths().items():
             if path == directory or path.startswith(os.path.join(directory, "")):
                 return real_path + path[len(directory) :]
         return reference
@@ -191,8 +241,10 @@ class Scanner:
         for path, real_path in walk.files.items():
             name = next(candidate for candidate in candidate_names(path) if candidate not in names)
             names.add(name)
-            parts = _list_parts(real_path)
-            if not all(walk.is_inside(part) for part in parts[1:]):
+            is_followed = path in walk.followed
+            # The parts of a followed link are links beside it: the directory that it leads to was not named.
+            parts = (real_path, *_list_parts(path if is_followed else real_path)[1:])
+            if not (is_followed or all(walk.is_inside(part) for part in parts[1:])):
                 walk.reject(path, "a part of it is a symbolic link that leaves the allowed directories")
                 continue
             try:
@@ -223,5 +275,5 @@ def _list_parts(path: str) -> tuple[str, ...]:
         return (path,)
     letters = string.ascii_lowercase
     part_paths = [f"{path[:-2]}{first}{second}" for first in letters for second in letters]
-    count = next((number for number, part in enumerate(part_paths) if not os.path.exists(part)), len(part_paths))
+    count = next((number for number, part in enumerate(part_paths) if not os.path.isfile(part)), len(part_paths))
     return tuple(os.path.realpath(part) for part in part_paths[:count])
