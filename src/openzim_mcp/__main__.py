@@ -1,7 +1,16 @@
-"""`python -m openzim_mcp` is the `openzim-mcp` command."""
+"""The `openzim-mcp` command, and `python -m openzim_mcp`."""
 
+import signal
 import sys
 
-from openzim_mcp.cli.main import main
 
-sys.exit(main())
+def main() -> int:
+    """Run the program; until there is something to clean up, Ctrl-C ends it at once, without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from openzim_mcp.cli import main as program  # noqa: PLC0415  the signal first: this takes most of the start
+
+    return program.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

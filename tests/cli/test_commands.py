@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
-from openzim_mcp.cli.command import Exit
+from openzim_mcp.cli.command import Exit, split_directories
 from support.command_line import run, run_on_terminal
 
 
@@ -62,7 +63,8 @@ def test_search_lists_articles_with_passages(archives: Path) -> None:
     result = run("search", "herring amber", archives)
 
     assert result.code == 0
-    assert result.out.startswith("1. **Ravenport** › Trade (isles_en_all_2026-01.zim: Ravenport)\n   Its merchants")
+    assert result.out.startswith("1. **Ravenport** › Trade  \n   Its merchants")
+    assert "  \n   isles_en_all_2026-01.zim: Ravenport\n" in result.out
 
 
 def test_search_names_archives_that_failed(archives: Path) -> None:
@@ -86,7 +88,7 @@ def test_read_shows_article_section_or_outline(archives: Path) -> None:
 
     assert whole.out.startswith("# Ravenport\n\nRavenport is a harbour town on the east coast")
     assert section.out.startswith("## History\n\nThe town was founded")
-    assert outline.out == "# Ravenport\n\n- History\n- Trade\n"
+    assert outline.out == "# Ravenport\n\n- 1 History\n- 2 Trade\n"
     assert whole.err == "isles_en_all_2026-01.zim: Ravenport\n"
 
 
@@ -134,14 +136,143 @@ def test_json_option_prints_errors_as_json(archives: Path) -> None:
 
 
 def test_unknown_section_lists_available_sections(isles_zim: Path) -> None:
-    assert "available sections: History, Trade" in run("read", "Ravenport", "--section", "Wars", isles_zim).err
+    assert "Sections: History, Trade\n" in run("read", "Ravenport", "--section", "Wars", isles_zim).err
 
 
-def test_unquoted_question_is_explained(isles_zim: Path) -> None:
-    result = run("ask", "who", "founded", "it", isles_zim)
+def test_questions_need_no_quotes(isles_zim: Path) -> None:
+    result = run("ask", "who", "founded", "Ravenport", isles_zim)
 
-    assert result.code == Exit.USAGE
-    assert "'founded' does not exist" in result.err
+    assert result.code == 0
+    assert "Ada Quill" in result.out
+    assert run("read", "Ada", "Quill", isles_zim).out.startswith("# Ada Quill")
+    assert "Ravenport" in run("search", "herring", "amber", isles_zim).out
+
+
+@pytest.mark.parametrize(
+    ("words", "question", "directories"),
+    [
+        ("what is coffee", "what is coffee", []),
+        ("what is coffee zims", "what is coffee", ["zims"]),
+        ("what is coffee ./empty", "what is coffee", ["./empty"]),
+        ("what is coffee ~/nowhere", "what is coffee", ["~/nowhere"]),
+        ("what is in empty", "what is in empty", []),
+        ("what is TCP/IP", "what is TCP/IP", []),
+        ("what is notes.txt", "what is notes.txt", []),
+        ("coffee zims/a.zim zims", "coffee", ["zims/a.zim", "zims"]),
+        ("zims", "zims", []),
+        ("what_is_coffee empty", "what is coffee", ["empty"]),
+        ("what_is_coffee nowhere", "what is coffee", ["nowhere"]),
+    ],
+)
+def test_directories_after_a_question_are_recognized(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, question: str, directories: list[str]
+) -> None:
+    (tmp_path / "zims").mkdir()
+    (tmp_path / "zims/a.zim").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").touch()
+    monkeypatch.chdir(tmp_path)
+
+    assert split_directories([word.replace("_", " ") for word in words.split()]) == (question, directories)
+
+
+@pytest.mark.parametrize("command", ["ask", "search", "read"])
+def test_directory_without_readable_archives_is_an_error(zims: Path, tmp_path: Path, command: str) -> None:
+    for name in ("zero_bytes", "not_a_zim"):
+        shutil.copy(zims / f"damaged/{name}.zim", tmp_path)
+    (tmp_path / "empty").mkdir()
+
+    unreadable = run(command, "coffee", tmp_path)
+    empty = run(command, "coffee", tmp_path / "empty")
+
+    assert (unreadable.code, unreadable.out) == (Exit.UNREADABLE, "")
+    assert unreadable.err == (
+        f"openzim-mcp: No archive in {tmp_path} can be read.\n"
+        "not_a_zim.zim: not a ZIM file: the first bytes are something else\n"
+        "zero_bytes.zim: the file is empty (0 bytes)\n"
+    )
+    assert (empty.code, empty.out) == (Exit.NEGATIVE, "")
+    assert f"To get it: openzim-mcp download NAME --dir {tmp_path}/empty\n" in empty.err
+
+
+def test_archive_that_cannot_be_opened_is_not_an_empty_answer(zims: Path) -> None:
+    result = run("ask", "coffee", zims / "damaged/decompression_bomb.zim")
+
+    assert result.code == Exit.UNREADABLE
+    assert "takes more memory than a worker may have" in result.err
+
+
+def test_library_is_used_without_a_directory(tmp_path: Path, town_zim: Path) -> None:
+    library = {"OPENZIM_MCP_LIBRARY": str(tmp_path / "mine")}
+    before = run("list", **library)
+    (tmp_path / "mine").mkdir()
+    shutil.copy(town_zim, tmp_path / "mine")
+    after = run("list", **library)
+
+    assert "| handbook |" in before.out
+    assert before.err == f"No archive in {tmp_path / 'mine'} yet: using the handbook.\n"
+    assert ("| towns_en_all_2026-01 |" in after.out, after.err) == (True, "")
+
+
+def test_missing_directory_is_named_and_the_others_are_used(tmp_path: Path, isles_zim: Path) -> None:
+    result = run("ask", "who founded Ravenport?", isles_zim, tmp_path / "disk")
+    listing = run("list", isles_zim, tmp_path / "disk")
+
+    assert "Ada Quill" in result.out
+    assert result.err == listing.err == "disk: does not exist; it is served as soon as it appears\n"
+
+
+def test_links_to_another_disk_are_followed_on_request(tmp_path: Path, isles_zim: Path) -> None:
+    (tmp_path / "isles.zim").symlink_to(isles_zim)
+
+    refused = run("ask", "who founded Ravenport?", tmp_path)
+
+    assert refused.code == Exit.UNREADABLE
+    assert "--follow-links" in refused.err
+    assert "Ada Quill" in run("ask", "who founded Ravenport?", tmp_path, "--follow-links").out
+    assert "Ada Quill" in run("ask", "who founded Ravenport?", tmp_path, OPENZIM_MCP_FOLLOW_LINKS="true").out
+
+
+def test_errors_name_options_instead_of_tool_arguments(archives: Path) -> None:
+    result = run("info", "nowhere", archives)
+
+    assert "`openzim-mcp list`" in result.err
+    assert "available" not in result.err
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_archive_names_are_never_broken(zims: Path, columns: int) -> None:
+    text = Text.from_ansi(run_on_terminal("list", zims / "real", columns=columns).out).plain
+
+    for name in ("wikipedia_en_ray_charles_2015-06_split", "wikipedia_ady_all_nopic_2026-02", "characters_encoding"):
+        assert name in text
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= columns
+
+
+def test_interrupted_download_is_listed_with_the_command_to_go_on(tmp_path: Path, town_zim: Path) -> None:
+    shutil.copy(town_zim, tmp_path)
+    (tmp_path / "wiki_en_all_2026-01.zim.part").write_bytes(b"x" * 1000)
+
+    assert run("list", tmp_path).err == (
+        "wiki_en_all_2026-01.zim: interrupted after 1.0 KB; "
+        f"to go on: openzim-mcp download wiki_en_all_2026-01.zim --dir {tmp_path}\n"
+    )
+    assert run("list", "--json", tmp_path).json["interrupted"][0]["size"] == 1000
+
+
+def test_long_article_is_shown_in_a_pager(zims: Path, tmp_path: Path) -> None:
+    archive = zims / "built/wiki_real_pub.zim"
+    copy = tmp_path / "paged"
+    pager = f"tee {copy}"
+
+    run_on_terminal("read", "Dog", archive, PAGER=pager)
+    paged = copy.exists()
+    copy.unlink(missing_ok=True)
+    run_on_terminal("read", "Dog", "--toc", archive, PAGER=pager)
+    run("read", "Dog", archive, PAGER=pager)
+
+    assert (paged, copy.exists()) == (True, False)
+    assert "# Dog" in run_on_terminal("read", "Dog", archive, PAGER="no-such-program", TERM="dumb").out
 
 
 def test_list_shows_archives_and_problems(archives: Path) -> None:
@@ -155,7 +286,20 @@ def test_list_shows_archives_and_problems(archives: Path) -> None:
 def test_list_of_empty_directory_exits_1(tmp_path: Path) -> None:
     result = run("list", tmp_path)
 
-    assert (result.code, result.out) == (Exit.NEGATIVE, "No archives found.\n")
+    assert (result.code, result.out) == (Exit.NEGATIVE, "")
+    assert result.err.startswith(f"openzim-mcp: There is no archive in {tmp_path}.\nTo find one: openzim-mcp catalog")
+
+
+def test_info_of_a_directory_describes_all_its_archives(archives: Path, town_zim: Path) -> None:
+    result = run("info", archives, "--json")
+
+    assert result.code == Exit.UNREADABLE
+    assert [Path(row["file"]).name for row in result.json["archives"]] == [
+        "broken.zim",
+        "isles_en_all_2026-01.zim",
+        "towns_en_all_2026-01.zim",
+    ]
+    assert run("info", town_zim.parent).out.startswith("# Test\n")
 
 
 @pytest.mark.parametrize("by_file", [True, False])

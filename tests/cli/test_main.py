@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import __version__
-from support.stdio_server import COMMAND, server_environment
+from support.command_line import run_on_terminal
+from support.stdio_server import COMMAND, TIMEOUT_SECONDS, server_environment
 
 
 def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -43,33 +46,24 @@ def test_serve_is_the_default_and_ends_at_eof(command: tuple[str, ...]) -> None:
     result = run(*command)
 
     assert (result.returncode, result.stdout) == (0, "")
-    assert f"openzim-mcp {__version__} serves 1 archive over stdio" in result.stderr
+    assert f"openzim-mcp {__version__} serves the handbook only over stdio" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--mode", "wild"), "tool_mode (OPENZIM_MCP_TOOL_MODE): 'wild' is not accepted; use simple or advanced"),
+        (("--mode", "wild"), "--mode: 'wild' is not accepted; use simple or advanced"),
         (
             ("/no/such/place",),
-            (
-                "allowed_directories (OPENZIM_MCP_ALLOWED_DIRECTORIES): '/no/such/place' does not exist; "
-                "use a directory with .zim files, or one .zim file"
-            ),
+            "'/no/such/place' does not exist; use a directory with .zim files, or one .zim file",
         ),
         (
             (__file__,),
-            (
-                f"allowed_directories (OPENZIM_MCP_ALLOWED_DIRECTORIES): '{__file__}' "
-                "is neither a directory nor a .zim file; use a directory with .zim files, or one .zim file"
-            ),
+            (f"'{__file__}' is neither a directory nor a .zim file; use a directory with .zim files, or one .zim file"),
         ),
         (
             ("--log-level", "loud"),
-            (
-                "logging.level (OPENZIM_MCP_LOGGING__LEVEL): 'LOUD' is not accepted; "
-                "use DEBUG or INFO or WARNING or ERROR or CRITICAL"
-            ),
+            ("--log-level: 'LOUD' is not accepted; use DEBUG or INFO or WARNING or ERROR or CRITICAL"),
         ),
     ],
 )
@@ -102,3 +96,42 @@ def test_log_contains_no_directory(town_zim: Path) -> None:
 
     assert result.returncode == 0
     assert str(town_zim.parent) not in result.stderr
+
+
+def test_person_on_a_terminal_is_told_how_to_use_it(town_zim: Path, tmp_path: Path) -> None:
+    served = run_on_terminal(town_zim.parent)
+    empty = run_on_terminal(tmp_path)
+    handbook = run_on_terminal()
+
+    assert served.code == empty.code == handbook.code == 0
+    assert "1 archive in" in served.out
+    assert "towns_en_all_2026-01" in served.out
+    assert f'openzim-mcp ask "YOUR QUESTION" {town_zim.parent}' in served.out
+    assert "openzim-mcp connect CLIENT" in served.out
+    assert "openzim-mcp download NAME" in empty.out
+    assert "using the handbook" in handbook.out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as a signal")
+@pytest.mark.parametrize("module", ["argparse", "pydantic_core", "mcp_types", "openzim_mcp.server"])
+def test_interrupted_start_prints_no_traceback(town_zim: Path, module: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "openzim_mcp", str(town_zim)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=server_environment({}),
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    next(line for line in process.stderr if line.rstrip().endswith(f" {module}"))
+    os.killpg(process.pid, signal.SIGINT)
+    _, rest = process.communicate(timeout=TIMEOUT_SECONDS)
+
+    assert "Traceback" not in rest
+    assert process.returncode in {-signal.SIGINT, 128 + signal.SIGINT}
+
+
+def test_misspelled_serve_gets_a_suggestion() -> None:
+    assert run("serv").stderr.endswith("did you mean the command 'serve'?\n")

@@ -71,9 +71,9 @@ def test_dumb_terminal_gets_markdown() -> None:
 
 
 def test_narrow_terminal_gets_stacked_rows() -> None:
-    text = run_script(columns=40, NO_COLOR="1")
+    text = run_script(columns=24, NO_COLOR="1")
 
-    assert max(len(re.sub("\x1b.*?[a-zA-Z]", "", line)) for line in text.splitlines()) <= 40
+    assert max(len(re.sub("\x1b.*?[a-zA-Z]", "", line)) for line in text.splitlines()) <= 24
     assert [re.sub("\x1b.*?m", "", line).split() for line in text.splitlines() if "GB" in line] == [
         ["size", "1.2", "GB"]
     ]

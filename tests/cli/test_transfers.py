@@ -148,7 +148,7 @@ def test_download_is_complete_and_checked(library: LocalLibrary, town_zim: Path)
     assert result.code == 0, result.err
     assert (library.zims / "new" / "towns_en_all_2026-01.zim").read_bytes() == town_zim.read_bytes()
     assert "published SHA-256" in result.out
-    assert f"openzim-mcp {library.zims / 'new'}" in result.err
+    assert f"To ask: openzim-mcp ask YOUR QUESTION {library.zims / 'new'}\n" in result.err
 
 
 def test_download_goes_to_the_served_directory(library: LocalLibrary, town_zim: Path) -> None:
@@ -240,7 +240,7 @@ def test_interrupted_download_is_resumed(library: LocalLibrary, town_zim: Path) 
     _, error_output = process.communicate(timeout=20)
 
     assert process.returncode == 130
-    assert b"run the same command again to resume" in error_output
+    assert f"to go on:\n  openzim-mcp download {part.stem} --dir {library.zims}\n" in error_output.decode()
     assert part.stat().st_size > 1000
     assert library.run("download", "towns_en_all", "--dir", library.zims).code == 0
     assert library.mirror.requests[-1].headers["range"].startswith("bytes=")

@@ -107,6 +107,7 @@ class ArchiveList(Struct, frozen=True):
 
     archives: list[ListedArchive]
     rejected: list[str]
+    is_handbook: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ async def list_archives(app: App) -> ArchiveList:
             state = msgspec.structs.replace(state, status="unusable", reason=error.message)  # noqa: PLW2901
         verified = await _with_verification(app, archive, archive_metadata) if archive_metadata else None
         rows.append(ListedArchive(state, verified))
-    return ArchiveList(rows, [f"{row.name}: {row.reason}" for row in scan.rejected])
+    return ArchiveList(rows, [f"{row.name}: {row.reason}" for row in scan.rejected], scan.is_handbook)
 
 
 async def _with_verification(app: App, archive: ArchiveFile, metadata: Metadata) -> ArchiveMetadata:

@@ -233,3 +233,12 @@ def partial_size(target: str) -> int:
         return os.stat(f"{target}.part").st_size
     except OSError:
         return 0
+
+
+def is_in_progress(path: str) -> bool:
+    """Whether another process is downloading a partial file."""
+    try:
+        with open(path, "r+b") as file:
+            return not files.try_lock(file.fileno())
+    except OSError:
+        return False

@@ -24,31 +24,39 @@ _NO_NEXT_PAGE_HINT = "For more, use a larger --budget, `read` for a whole articl
 
 
 @command.command(
+    "openzim-mcp ask what is coffee",
     'openzim-mcp ask "who founded the harbour?" ~/zims',
     'openzim-mcp ask "summary of photosynthesis" --archive wikipedia_en_all',
     'openzim-mcp ask "what does libzim do?" --budget 200 | less',
 )
-@click.argument("question")
 @command.archive_option
 @click.option(
     "--budget", metavar="TOKENS", help="Maximum length of the answer: small, medium, large or a number of tokens."
 )
-@command.directory_arguments
+@command.words_and_directories("question")
 def run(
     terminal: Terminal, question: str, archive: str | None, budget: str | None, directories: list[str]
 ) -> Exit | None:
-    """Answer a QUESTION from the archives, with passages and their sources."""
+    """Answer a QUESTION from the archives, with passages and their sources.
+
+    Quotes are needed only for characters that the shell treats specially, such as ? and '.
+    """
 
     async def work(app: App) -> Reply | Briefing | BinaryEntry:
         from openzim_mcp.app.query import ask  # noqa: PLC0415
+        from openzim_mcp.app.query.reply import Reply  # noqa: PLC0415
 
         try:
-            return await ask.answer_query(app, _parse_question(question, archive, budget))
+            answer = await ask.answer_query(app, _parse_question(question, archive, budget))
         except errors.NoNextPage:
             message = "No next page: a command does not continue the answer of another."
             raise errors.NoNextPage(message, hint=_NO_NEXT_PAGE_HINT) from None
+        if isinstance(answer, Reply) and answer.is_empty:
+            await runtime.require_readable_archive(app)
+        return answer
 
-    return _show_answer(terminal, question, runtime.run_with_archives(terminal, directories, work))
+    answer = runtime.run_with_archives(terminal, directories, work, requires_archive=True)
+    return _show_answer(terminal, question, answer)
 
 
 def _parse_question(question: str, archive: str | None, budget: str | None) -> QueryRequest:

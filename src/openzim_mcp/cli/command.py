@@ -11,6 +11,7 @@ import enum
 import functools
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,7 +27,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAM = "openzim-mcp"
-_SERVE_FLAGS = ("--mode", "--transport", "--log-level", "--version", "--help")
+_ARCHIVE_SUFFIXES = (".zim", ".zimaa")
+_PATH_STARTS = ("~", "/", "./", "../", os.path.join(".", ""), os.path.join("..", ""))
+# Errors of the app name the tools and arguments that a model uses.
+_WORDS_FOR_PEOPLE = (
+    (re.compile(r"\bPass zim_file_path\b"), "Add --archive NAME"),
+    (re.compile(r"\bzim_file_path\b"), "--archive"),
+    (re.compile(r"\bin available_archives\b"), "that `openzim-mcp list` shows"),
+    (re.compile(r"^Use one of available_sections\.$"), ""),
+    (re.compile(r"\bcompact_budget\b"), "--budget"),
+    (re.compile(r"\bsection_id\b"), "--section"),
+    (re.compile(r"\bview=.?toc\b.?"), "--toc"),
+    (re.compile(r"\bzim_health\b"), "`openzim-mcp verify`"),
+    (re.compile(r"\bzim_(?:browse|query|search)\b"), "`openzim-mcp search`"),
+    (re.compile(r"\bzim_metadata\b"), "`openzim-mcp info`"),
+    (re.compile(r"\bzim_get(?:_section)?\b"), "`openzim-mcp read`"),
+)
+_SERVE_FLAGS = ("--mode", "--follow-links", "--transport", "--log-level", "--version", "--help")
 
 
 class Exit(enum.IntEnum):
@@ -110,7 +127,7 @@ def _run_and_report(terminal: Terminal, function: Callable[[Terminal], Exit | No
     try:
         return function(terminal) or Exit.SUCCESS
     except errors.OpenZimMcpError as error:
-        terminal.error(error)
+        terminal.error(_for_people(error))
         return exit_code(error)
     except BrokenPipeError:
         # Python flushes standard output when it exits; into a closed pipe, that would print a traceback.
@@ -118,13 +135,21 @@ def _run_and_report(terminal: Terminal, function: Callable[[Terminal], Exit | No
         return Exit.PIPE_CLOSED
 
 
+def _for_people(error: errors.OpenZimMcpError) -> errors.OpenZimMcpError:
+    """Return an error that names options and commands instead of arguments and tools."""
+    message, hint = error.message, error.hint or ""
+    for pattern, words in _WORDS_FOR_PEOPLE:
+        message, hint = pattern.sub(words, message), pattern.sub(words, hint)
+    return type(error)(message, hint=hint or None, **error.details)
+
+
 archive_option = click.option("--archive", metavar="NAME", help="Use only this archive; the date may be omitted.")
 
 
 def directory_option(function: CommandFunction) -> CommandFunction:
-    """Add `--dir`; the command gets `directories`, with those that `directory_arguments` adds.
+    """Add `--dir` and `--follow-links`; the command gets `directories`, with those that its arguments add.
 
-    An empty list means OPENZIM_MCP_ALLOWED_DIRECTORIES, and if that is not set, the handbook.
+    An empty list means OPENZIM_MCP_ALLOWED_DIRECTORIES, and if that is not set, the library.
     """
 
     @functools.wraps(function)
@@ -135,7 +160,22 @@ def directory_option(function: CommandFunction) -> CommandFunction:
 
     help_text = "Directory with archives, or one .zim file; may be repeated."
     option = click.option("--dir", "options", multiple=True, metavar="DIRECTORY", type=click.Path(), help=help_text)
-    return option(run)
+    return option(_follow_links_option(run))
+
+
+def _set_follow_links(_: click.Context, __: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    # A setting like any other, so that no command has to hand it on.
+    if value:
+        os.environ["OPENZIM_MCP_FOLLOW_LINKS"] = "true"
+
+
+_follow_links_option = click.option(
+    "--follow-links",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_follow_links,
+    help="Use archives outside that links directly in a DIRECTORY lead to.",
+)
 
 
 def directory_arguments(function: CommandFunction) -> CommandFunction:
@@ -144,11 +184,64 @@ def directory_arguments(function: CommandFunction) -> CommandFunction:
     return argument(directory_option(function))
 
 
-def resolve_archive_file(archive: str, directories: list[str]) -> tuple[str, list[str]]:
-    """Return an archive and its directories; the path of a .zim file stands for both."""
-    path = os.path.abspath(os.path.expanduser(archive))
-    is_file = not directories and path.lower().endswith((".zim", ".zimaa")) and os.path.isfile(path)
-    return (path, [path]) if is_file else (archive, directories)
+def words_and_directories(name: str) -> Callable[[CommandFunction], CommandFunction]:
+    """Accept words without quotes, and directories after them; the command gets the words as one string."""
+
+    def declare(function: CommandFunction) -> CommandFunction:
+        @functools.wraps(function)
+        def run(*positional: object, **arguments: object) -> Exit | None:
+            words = arguments.pop(name)
+            assert isinstance(words, tuple)
+            text, directories = split_directories(words)
+            return function(*positional, **{name: text}, directories=tuple(directories), **arguments)
+
+        usage = f"{name.upper()}... [DIRECTORY]..."
+        return click.argument(name, nargs=-1, required=True, metavar=usage)(run)
+
+    return lambda function: declare(directory_option(function))
+
+
+def split_directories(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Split `what is coffee ~/zims` into the words and the directories after them."""
+    count = len(words)
+    is_quoted = len(words[0].split()) > 1
+    while count > 1 and _is_directory(words[count - 1], is_after_quotes=is_quoted):
+        count -= 1
+    return " ".join(words[:count]), list(words[count:])
+
+
+def _is_directory(word: str, *, is_after_quotes: bool) -> bool:
+    """Whether a word is meant as a directory or archive: it exists, or is written as a path.
+
+    The plain name of a directory counts after a quoted question, or if it has archives: a word may be one by chance.
+    """
+    path = os.path.expanduser(word)
+    if os.path.isdir(path):
+        return is_after_quotes or os.sep in word or word.startswith((".", "~")) or _has_archives(path)
+    if os.path.isfile(path):
+        return word.lower().endswith(_ARCHIVE_SUFFIXES)
+    return is_after_quotes or word.startswith(_PATH_STARTS) or word.lower().endswith(_ARCHIVE_SUFFIXES)
+
+
+def _has_archives(directory: str) -> bool:
+    try:
+        return any(name.lower().endswith(_ARCHIVE_SUFFIXES) for name in os.listdir(directory))
+    except OSError:
+        return False
+
+
+def split_archives(words: Sequence[str], directories: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split `wiki ~/zims ./manual.zim` into archives and directories; a .zim file is both."""
+    paths = [os.path.abspath(os.path.expanduser(word)) for word in words]
+    served = [*directories, *(path for path in paths if os.path.isdir(path))]
+    archives = []
+    for word, path in zip(words, paths, strict=True):
+        if os.path.isfile(path) and path.lower().endswith(_ARCHIVE_SUFFIXES):
+            archives.append(path)
+            served.append(path)
+        elif not os.path.isdir(path):
+            archives.append(word)
+    return archives, served
 
 
 class Group(click.Group):

@@ -28,7 +28,7 @@ _CHECK_CELLS = {
     "openzim-mcp download devdocs_en_python devdocs_en_sqlite",
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--dir", "directory", metavar="DIRECTORY", help="Target directory (default: the first served one).")
+@click.option("--dir", "directory", metavar="DIRECTORY", help="Target directory (default: the library).")
 @click.option("--flavour", metavar="NAME", help="The flavour, if a name has several: mini, nopic or maxi.")
 @transfers.library_option
 @transfers.refresh_option
@@ -84,8 +84,12 @@ def _show_results(terminal: Terminal, directory: str, installed: list[Transfer],
         for result in results
         if result.download
     ]
-    table = [Table(("file", "size", "checked by"), rows, frozenset({"size"}))] if rows else []
+    header = ("file", "size", "checked by")
+    table = [Table(header, rows, frozenset({"size"}), frozenset({"file", "size"}))] if rows else []
     if table or terminal.as_json:
         terminal.show(payload, *table)
     if rows:
-        terminal.info(f"Directory: {directory}. To serve it: openzim-mcp {directory}")
+        argument = transfers.directory_argument(directory)
+        terminal.info(f"Directory: {directory}")
+        terminal.info(f"To ask: openzim-mcp ask YOUR QUESTION{argument}")
+        terminal.info(f"To connect a client: openzim-mcp connect CLIENT{argument} --write")

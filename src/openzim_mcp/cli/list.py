@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from openzim_mcp.cli import command, runtime
 from openzim_mcp.cli.command import Exit
 from openzim_mcp.cli.terminal import Cell, Table
+from openzim_mcp.library.scan import ScanResult
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
@@ -15,18 +17,37 @@ if TYPE_CHECKING:
     from openzim_mcp.cli.terminal import Terminal
 
 _COLUMNS = ("name", "title", "lang", "date", "articles", "size", "status")
+_WHOLE_COLUMNS = frozenset(_COLUMNS) - {"title", "status"}
+_OPTIONAL_COLUMNS = ("date", "lang", "articles", "title", "size")
 
 
 @command.command("openzim-mcp list ~/zims", "openzim-mcp list --json ~/zims | jq -r .archives[].name")
 @command.directory_arguments
 def run(terminal: Terminal, directories: list[str]) -> Exit | None:
     """List the archives in the directories, and say why some of them cannot be read."""
-    listing = runtime.run_with_archives(terminal, directories, load_archive_list)
+    from openzim_mcp.cli.transfers import find_interrupted  # noqa: PLC0415
+
+    listing = runtime.run_with_archives(None, directories, load_archive_list)
+    settings = runtime.load_command_settings(directories)
+    interrupted = find_interrupted(settings)
     rows = [_archive_row(archive) for archive in listing.archives]
-    blocks = [Table(_COLUMNS, rows, frozenset({"articles", "size"}))] if rows else ["No archives found."]
-    terminal.show({"archives": list(map(_listed_payload, listing.archives)), "refused": listing.rejected}, *blocks)
+    payload = {
+        "archives": list(map(_listed_payload, listing.archives)),
+        "refused": listing.rejected,
+        "interrupted": [dataclasses.asdict(download) for download in interrupted],
+    }
+    if rows or terminal.as_json:
+        terminal.show(
+            payload, Table(_COLUMNS, rows, frozenset({"articles", "size"}), _WHOLE_COLUMNS, _OPTIONAL_COLUMNS)
+        )
+    if listing.is_handbook:
+        terminal.info(runtime.handbook_message(settings))
     for reason in listing.rejected:
         terminal.info(reason, "warn")
+    for download in interrupted:
+        terminal.info(download.sentence, "warn")
+    if not rows and not terminal.as_json:
+        terminal.error(runtime.no_archive_error(settings, ScanResult((), (), 0)))
     return None if rows else Exit.NEGATIVE
 
 
@@ -58,5 +79,5 @@ def _status_cell(archive: ListedArchive) -> Cell:
     if archive.metadata.verification == "damaged":
         return Cell("damaged: the checksum does not match", "bad")
     if not archive.metadata.index_capabilities.has_fulltext_index:
-        return Cell("ok, but no full-text index", "warn")
+        return Cell("ok, no search index", "warn")
     return Cell("ok, verified" if archive.metadata.verification == "valid" else "ok", "good")

@@ -19,23 +19,38 @@ if TYPE_CHECKING:
 
     from openzim_mcp.config import Settings
 
+_SERVE = "serve"
 _DESCRIPTION = "Give language models access to ZIM archives (Wikipedia, Stack Exchange, Gutenberg, …), offline."
 _EPILOG = """\
 examples:
   openzim-mcp ~/zims                      serve all archives in a directory, over stdio
   openzim-mcp --mode advanced wiki.zim    serve one archive, with all tools
   openzim-mcp --transport http ~/zims     serve many clients, at http://127.0.0.1:8000/mcp
-  openzim-mcp                             serve the handbook, to try it out
+  openzim-mcp                             serve the library, where `download` puts archives
 
 commands (`openzim-mcp COMMAND --help` has details):
 {commands}
 
+On a terminal, `openzim-mcp DIRECTORY` says what is served and how to connect a client; clients start it in a pipe.
 To serve a directory that has the name of a command, write ./NAME.
 Every setting can also be an environment variable, OPENZIM_MCP_…: see docs/settings.md.
 """
 
 
-def _serve_parser() -> argparse.ArgumentParser:
+_OPTIONS = {
+    "allowed_directories": "",
+    "tool_mode": "--mode",
+    "transport": "--transport",
+    "host": "--host",
+    "port": "--port",
+    "processes": "--workers",
+    "logging": "--log-level",
+}
+"""How errors name the settings that were given on the command line."""
+
+
+def serve_parser() -> argparse.ArgumentParser:
+    """Return the parser of the server's command line."""
     parser = argparse.ArgumentParser(
         prog="openzim-mcp",
         usage="openzim-mcp [serve] [options] [DIRECTORY …]\n       openzim-mcp COMMAND …",
@@ -51,6 +66,12 @@ def _serve_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--mode", dest="tool_mode", metavar="MODE", help="which tools to offer: simple (default) or advanced"
     )
+    parser.add_argument(
+        "--follow-links",
+        dest="follow_links",
+        action="store_true",
+        help="serve archives outside that links directly in a DIRECTORY lead to",
+    )
     parser.add_argument("--transport", metavar="NAME", help="stdio (default) or http")
     parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (HTTP; default 127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", help="port to listen on (HTTP; default 8000; 0: any free port)")
@@ -65,11 +86,11 @@ def _serve_parser() -> argparse.ArgumentParser:
 def format_help() -> str:
     """Return the help of the program, 100 columns wide."""
     os.environ["COLUMNS"] = "100"
-    return _serve_parser().format_help()
+    return serve_parser().format_help()
 
 
 def _parse_settings(arguments: Sequence[str]) -> Settings:
-    options = vars(_serve_parser().parse_args(arguments))
+    options = vars(serve_parser().parse_args(arguments))
     # Imported after parsing: --help and --version do not need it, and it takes most of their time.
     from openzim_mcp import config  # noqa: PLC0415
 
@@ -77,12 +98,16 @@ def _parse_settings(arguments: Sequence[str]) -> Settings:
         options.pop("allowed_directories", None)
     if "log_level" in options:
         options["logging"] = {"level": options.pop("log_level")}
-    return config.load_settings(**options)
+    return config.load_settings(_OPTIONS, **options)
 
 
-def start_server(arguments: Sequence[str]) -> int:
-    """Serve archives until the client disconnects or a signal arrives."""
+def start_server(arguments: Sequence[str], *, greets: bool = True) -> int:
+    """Serve archives until the client disconnects or a signal arrives; a person on a terminal is told how to use it."""
     settings = _parse_settings(arguments)
+    if greets and settings.transport == "stdio" and sys.stdin.isatty() and sys.stdout.isatty():
+        from openzim_mcp.cli import greeting  # noqa: PLC0415  clients do not need it
+
+        return greeting.greet(settings, arguments)
     logs.configure_logging(settings)
     # Importing the SDK creates half a million objects that stay; not scanning them for garbage saves a tenth of it.
     gc.disable()
@@ -90,6 +115,7 @@ def start_server(arguments: Sequence[str]) -> int:
 
     gc.freeze()
     gc.enable()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     return server.serve(settings)
 
 
@@ -97,16 +123,14 @@ def _suggest_command(arguments: Sequence[str]) -> str | None:
     """Suggest a command for an unknown first argument that is not an existing path."""
     if not arguments or os.path.exists(arguments[0]):
         return None
-    return next(iter(closest(arguments[0], registry.COMMANDS_BY_NAME, limit=1)), None)
+    return next(iter(closest(arguments[0], [*registry.COMMANDS_BY_NAME, _SERVE], limit=1)), None)
 
 
 def _import_and_run(arguments: Sequence[str]) -> int:
-    try:
-        from openzim_mcp.cli import command  # noqa: PLC0415  the server does not need it
+    from openzim_mcp.cli import command  # noqa: PLC0415  the server does not need it
 
-        return command.run_command(arguments)
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return command.run_command(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,12 +141,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         terminal.replace_unencodable()
     is_completion = registry.COMPLETION_VARIABLE in os.environ
-    if arguments[:1] == ["serve"]:
+    is_serve = arguments[:1] == [_SERVE]
+    if is_serve:
         arguments = arguments[1:]
     elif is_completion or (arguments and arguments[0] in registry.COMMANDS_BY_NAME):
         return _import_and_run(arguments)
     try:
-        return start_server(arguments)
+        return start_server(arguments, greets=not is_serve)
     except OpenZimMcpConfigurationError as error:
         suggestion = _suggest_command(arguments)
         hints = [f"did you mean the command {suggestion!r}?"] if suggestion else []

@@ -36,11 +36,10 @@ class WholeArticle(msgspec.Struct, frozen=True):
     "openzim-mcp read Ravenport --toc",
     "openzim-mcp read Ravenport --section History --archive isles",
 )
-@click.argument("title")
 @command.archive_option
 @click.option("--section", metavar="NAME", help="Show only this section: its heading, or its number in the outline.")
 @click.option("--toc", is_flag=True, help="Show only the outline.")
-@command.directory_arguments
+@command.words_and_directories("title")
 def run(
     terminal: Terminal, title: str, archive: str | None, section: str | None, directories: list[str], *, toc: bool
 ) -> None:
@@ -59,7 +58,7 @@ def run(
             return await read_or_closest(app, file, ReadSection(path, section, _UNLIMITED_CHARS, compact=False))
         return await _read_whole(app, file, path)
 
-    _show_article(terminal, runtime.run_with_archives(terminal, directories, work))
+    _show_article(terminal, runtime.run_with_archives(terminal, directories, work, requires_archive=True))
 
 
 async def _select_article(app: App, title: str, archive: str | None) -> tuple[ArchiveFile, str]:
@@ -93,13 +92,16 @@ def _show_article(terminal: Terminal, article: Section | TableOfContents | Whole
         outline = "\n".join(_outline_lines(article.toc)) or "The article has no headings."
         terminal.show(article, f"# {article.title}", outline)
     elif isinstance(article, Section):
-        terminal.show(article, article.content)
+        terminal.show(article, article.content, paged=True)
     else:
-        terminal.show(article, f"# {article.title}", article.content)
+        terminal.show(article, f"# {article.title}", article.content, paged=True)
     terminal.info(f"{article.archive}: {article.path}")
 
 
-def _outline_lines(headings: list[TocEntry], depth: int = 0) -> Iterator[str]:
-    for heading in headings:
-        yield f"{'  ' * depth}- {heading.title}"
-        yield from _outline_lines(heading.children, depth + 1)
+def _outline_lines(headings: list[TocEntry], parent: str = "") -> Iterator[str]:
+    """Yield a line per heading, with the number that `--section` takes unless the heading has its own."""
+    for position, heading in enumerate(headings, 1):
+        number = f"{parent}{position}"
+        shown = "" if heading.title[:1].isdigit() else f"{number} "
+        yield f"{'  ' * number.count('.')}- {shown}{heading.title}"
+        yield from _outline_lines(heading.children, f"{number}.")

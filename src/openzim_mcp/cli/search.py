@@ -17,16 +17,15 @@ if TYPE_CHECKING:
 
 
 @command.command(
-    'openzim-mcp search "harbour herring" ~/zims',
+    "openzim-mcp search harbour herring ~/zims",
     "openzim-mcp search photosynthesis --archive wikipedia_en_all --limit 3",
     "openzim-mcp search merc --titles --json",
 )
-@click.argument("words")
 @command.archive_option
 @click.option("--titles", is_flag=True, help="Search titles only.")
 @click.option("--limit", type=click.IntRange(1, 100), help="Number of results (default 10).")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Number of results to skip.")
-@command.directory_arguments
+@command.words_and_directories("words")
 def run(
     terminal: Terminal,
     words: str,
@@ -53,9 +52,12 @@ def run(
             "limit": limit,
             "offset": offset,
         }
-        return await search(app, parse_request(SearchRequest, arguments))
+        page = await search(app, parse_request(SearchRequest, arguments))
+        if not _hits_of_page(page):
+            await runtime.require_readable_archive(app)
+        return page
 
-    page = runtime.run_with_archives(terminal, directories, work)
+    page = runtime.run_with_archives(terminal, directories, work, requires_archive=True)
     hits = _hits_of_page(page)
     terminal.show(page, _numbered_list(hits, offset))
     for message in _page_messages(page, offset + len(hits)):
@@ -75,8 +77,10 @@ def _numbered_list(hits: list[MergedHit], offset: int) -> str:
     lines = []
     for number, hit in enumerate(hits, offset + 1):
         section = f" › {hit.section}" if hit.section else ""
-        passage = f"\n   {' '.join(hit.snippet.split())}" if hit.snippet else ""
-        lines.append(f"{number}. **{hit.title}**{section} ({hit.archive}: {hit.path}){passage}")
+        # A snippet may begin with the mark of a list; two spaces at the end of a line are a line break.
+        snippet = " ".join(hit.snippet.split()).lstrip("-*+#>| ") if hit.snippet else ""
+        rows = [f"**{hit.title}**{section}", *filter(None, [snippet]), f"{hit.archive}: {hit.path}"]
+        lines.append(f"{number}. " + "  \n   ".join(rows))
     return "\n".join(lines) or "Nothing was found."
 
 

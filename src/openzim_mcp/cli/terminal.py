@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import dataclasses
 import io
 import json
 import os
 import re
+import shlex
+import shutil
+import signal
+import subprocess
 import sys
 import unicodedata
 from dataclasses import dataclass, field
@@ -19,10 +24,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self, TextIO, TypeAlias
 from openzim_mcp.text import replace_control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console, RenderableType
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress, ProgressColumn, TaskID
     from rich.text import Text
 
     from openzim_mcp import errors
@@ -50,7 +55,12 @@ _ASCII_REPLACEMENTS = {
 _MIN_WIDTH_FOR_BARS = 60
 _MIN_COLUMN_WIDTH = 11
 _MAX_LISTED_NAMES = 20
-_DETAILS_IN_HINT = {"did_you_mean", "arguments"}  # fields for programs; the hint or message says the same
+_DETAIL_LABELS = {
+    "did_you_mean": "Nearest",
+    "candidates": "It is in",
+    "available_sections": "Sections",
+}
+"""The lists of an error that people see; the others are for programs."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +73,23 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a header; `right` names the columns aligned to the right, `whole` those that are never wrapped."""
+    """Rows under a header.
+
+    `right` names the columns aligned to the right, `whole` those that are never wrapped, `optional` those that a narrow
+    terminal leaves out, the first one first.
+    """
 
     header: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     right: frozenset[str] = field(default_factory=frozenset)
     whole: frozenset[str] = field(default_factory=frozenset)
+    optional: tuple[str, ...] = ()
+
+    def without(self, name: str) -> Table:
+        """Return the table without a column."""
+        kept = [number for number, other in enumerate(self.header) if other != name]
+        rows = [[row[number] for number in kept] for row in self.rows]
+        return dataclasses.replace(self, header=[self.header[number] for number in kept], rows=rows)
 
 
 @dataclass(frozen=True)
@@ -122,17 +143,37 @@ def _to_markdown(block: Block) -> str:
     return _as_cell(block).text
 
 
-def _stack_rows(table: Table) -> list[KeyValues]:
-    """Return each row of a table as names and values, for a terminal that is too narrow for columns."""
-    return [KeyValues(list(zip(table.header, row, strict=True))) for row in table.rows]
+def _fit_table(table: Table, width: int) -> Table | None:
+    """Leave out optional columns until the others fit; None if they never do."""
+    for name in table.optional:
+        if _min_table_width(table) <= width:
+            break
+        table = table.without(name)
+    return table if _min_table_width(table) <= width else None
 
 
 def _min_table_width(table: Table) -> int:
     """Return the width below which the columns are too narrow to read."""
-    texts = {name: [_as_cell(row[column]).text for row in table.rows] for column, name in enumerate(table.header)}
-    return sum(
-        max(map(len, [name, *texts[name]])) + 2 if name in table.whole else _MIN_COLUMN_WIDTH for name in table.header
-    )
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    widths = {
+        name: max(map(cell_len, [name, *(_as_cell(row[column]).text for row in table.rows)]))
+        for column, name in enumerate(table.header)
+    }
+    return sum(2 + (width if name in table.whole else min(width, _MIN_COLUMN_WIDTH)) for name, width in widths.items())
+
+
+def _stack_rows(table: Table) -> Iterator[RenderableType]:
+    """Yield each row as names and values, for a terminal that is too narrow for columns; `whole` ones as they are."""
+    from rich.text import Text  # noqa: PLC0415
+
+    for row in table.rows:
+        cells = dict(zip(table.header, row, strict=True))
+        first = table.header[0]
+        if first in table.whole:
+            yield Text.assemble(_render_text(cells.pop(first)))
+        yield _render_key_values(KeyValues([(name, cell) for name, cell in cells.items() if _as_cell(cell).text]))
+        yield Text()
 
 
 def _render_text(cell: str | Cell) -> Text:
@@ -160,10 +201,11 @@ def _render_table(table: Table, width: int) -> RenderableType:
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.console import Group  # noqa: PLC0415
     from rich.table import Table as Grid  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
 
-    if width < _min_table_width(table):
-        return Group(*(part for row in _stack_rows(table) for part in (_render_key_values(row), Text())))
+    fitting = _fit_table(table, width)
+    if fitting is None:
+        return Group(*_stack_rows(table))
+    table = fitting
     grid = Grid(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in table.header:
         side: Literal["left", "right"] = "right" if name in table.right else "left"
@@ -216,17 +258,30 @@ class ProgressBars:
         if self._progress is not None:
             self._progress.stop()
 
-    def add(self, label: str, total: int | None = None) -> Callable[[int, int | None], None]:
-        """Add a bar that counts bytes; return a function to call with the bytes done and, once known, the total."""
+    def add(self, label: str, total: int | None = None) -> ProgressBar:
+        """Add a bar that counts bytes."""
         progress = self._progress
         if progress is None:
-            return lambda _done, _total: None
-        task = progress.add_task(replace_control(label), total=total)
+            return ProgressBar(None, None)
+        return ProgressBar(progress, progress.add_task(replace_control(label), total=total))
 
-        def update(done: int, total: int | None) -> None:
-            progress.update(task, completed=done, total=total)
 
-        return update
+@dataclass(frozen=True)
+class ProgressBar:
+    """One bar; calling it sets the bytes that are done and, once it is known, their total."""
+
+    progress: Progress | None
+    task: TaskID | None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show progress."""
+        if self.progress and self.task is not None:
+            self.progress.update(self.task, completed=done, total=total)
+
+    def restart(self, label: str, total: int) -> None:
+        """Use the bar for the next of several tasks."""
+        if self.progress and self.task is not None:
+            self.progress.reset(self.task, description=replace_control(label), total=total)
 
 
 def _progress_columns(width: int) -> list[ProgressColumn]:
@@ -259,6 +314,33 @@ def _make_console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, markup=False, emoji=False)
 
 
+def _print_blocks(console: Console, blocks: Sequence[Block]) -> None:
+    for number, block in enumerate(blocks):
+        if number and not isinstance(block, Cell):
+            console.print()
+        console.print(_render(block, console.width), soft_wrap=isinstance(block, Cell | Lines | Table))
+
+
+def _is_long(text: str, height: int) -> bool:
+    return sys.stdin.isatty() and text.count("\n") >= height
+
+
+def _show_in_pager(text: str) -> bool:
+    """Show a text with $PAGER, or with less; return False if there is none."""
+    command = shlex.split(os.environ.get("PAGER") or "less")
+    if not command or shutil.which(command[0]) is None:
+        return False
+    # As git does: colors, no pager for a text that fits, and the text stays on the screen.
+    environment = {"LESS": "FRX", **os.environ}
+    on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager's own key while it runs
+    try:
+        with contextlib.suppress(OSError):  # the reader may leave before the end
+            subprocess.run(command, input=text.encode(), env=environment, check=False)  # noqa: S603
+    finally:
+        signal.signal(signal.SIGINT, on_interrupt)
+    return True
+
+
 class Terminal:
     """The output of a command: results on standard output, everything else on standard error."""
 
@@ -271,16 +353,16 @@ class Terminal:
         """Whether the results go to a terminal."""
         return not self.as_json and _supports_color(sys.stdout)
 
-    def show(self, payload: object, *blocks: Block) -> None:
-        """Show a result: its blocks, or with `--json` its payload."""
+    def show(self, payload: object, *blocks: Block, paged: bool = False) -> None:
+        """Show a result: its blocks, in a pager if they may be `paged` and are long; or with `--json` its payload."""
         if self.as_json:
             self._write(_format_json(payload))
         elif self.is_interactive:
             console = _make_console(sys.stdout)
-            for number, block in enumerate(blocks):
-                if number and not isinstance(block, Cell):
-                    console.print()
-                console.print(_render(block, console.width), soft_wrap=isinstance(block, Cell | Lines))
+            with console.capture() if paged else contextlib.nullcontext() as capture:
+                _print_blocks(console, blocks)
+            if capture and not (_is_long(capture.get(), console.height) and _show_in_pager(capture.get())):
+                self._write(capture.get().rstrip("\n"))
         else:
             self._write(replace_control("\n\n".join(map(_to_markdown, blocks))))
 
@@ -302,11 +384,18 @@ class Terminal:
             return
         for line in error.message.splitlines():
             self.info(f"openzim-mcp: {line}", "bad")
-        if error.hint:
-            self.info(error.hint)
-        for name, values in error.details.items():
-            if isinstance(values, list) and values and name not in _DETAILS_IN_HINT:
-                self.info(f"{name.replace('_', ' ')}: {_join_names(values)}")
+        said = f"{error.message}\n{error.hint}"
+        for line in [*(error.hint or "").splitlines(), *_detail_lines(error.details, said)]:
+            self.info(line)
+
+    @contextlib.contextmanager
+    def status(self, text: str) -> Iterator[None]:
+        """Show on standard error, if it is a terminal, what the user waits for, until the block ends."""
+        if not _supports_color(sys.stderr) or self.as_json:
+            yield
+            return
+        with _make_console(sys.stderr).status(_render_text(text)):
+            yield
 
     @contextlib.contextmanager
     def progress_bars(self) -> Iterator[ProgressBars]:
@@ -316,9 +405,22 @@ class Terminal:
             yield bars
 
 
-def _join_names(values: Sequence[object]) -> str:
-    names = [str(value.get("title", value) if isinstance(value, dict) else value) for value in values]
-    return ", ".join(names[:_MAX_LISTED_NAMES]) + (", …" if len(names) > _MAX_LISTED_NAMES else "")
+def _detail_lines(details: Mapping[str, object], said: str) -> Iterator[str]:
+    """Yield a line for each list of names in an error that its sentences do not mention."""
+    for detail, label in _DETAIL_LABELS.items():
+        values = details.get(detail)
+        names = [_detail_name(value) for value in values] if isinstance(values, list) else []
+        if names and not all(name in said for name in names):
+            more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
+            yield f"{label}: {', '.join(names[:_MAX_LISTED_NAMES])}{more}"
+
+
+def _detail_name(value: object) -> str:
+    """Return the name in an item of a list: an item is a name, or an object with a title and, if it has one, a URI."""
+    if not isinstance(value, dict):
+        return str(value)
+    title = str(value.get("title", ""))
+    return f"{title} ({value['uri']})" if "uri" in value else title
 
 
 def _format_json(payload: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import shlex
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from openzim_mcp.catalog.download import Download, Phase
     from openzim_mcp.catalog.metalink import Source
     from openzim_mcp.cli.terminal import ProgressBars, Terminal
+    from openzim_mcp.config import Settings
     from openzim_mcp.zimfile import ArchiveFile
 
 _PARALLEL_DOWNLOADS = 3
@@ -45,7 +47,9 @@ def load_library_catalog(terminal: Terminal, client: Client, library: str | None
     from openzim_mcp.catalog import catalog as catalogs  # noqa: PLC0415  help does without the network
 
     max_age_seconds = 0 if refresh else catalogs.MAX_AGE_SECONDS
-    catalog = catalogs.load_catalog(client, library or catalogs.KIWIX_LIBRARY_URL, max_age_seconds=max_age_seconds)
+    url = library or catalogs.KIWIX_LIBRARY_URL
+    with terminal.status(f"Loading the catalog from {url} …"):
+        catalog = catalogs.load_catalog(client, url, max_age_seconds=max_age_seconds)
     if catalog.stale_reason:
         terminal.info(f"{catalog.stale_reason} Using the catalog from {_describe_age(catalog.age_seconds)}.", "warn")
     if catalog.unreadable_count:
@@ -59,23 +63,62 @@ def _describe_age(seconds: float) -> str:
 
 
 def find_installed(directories: Sequence[str]) -> tuple[ArchiveFile, ...]:
-    """Return the archives in the directories of a command; none if no directory is set."""
+    """Return the archives in the directories of a command, without the handbook."""
     from openzim_mcp.library.scan import Scanner  # noqa: PLC0415
 
-    return Scanner(runtime.load_command_settings(directories).allowed_directories).scan().archives
+    settings = runtime.load_command_settings(directories)
+    return Scanner(settings.served_directories, follow_links=settings.follow_links).scan().archives
 
 
 def target_directory(directory: str | None) -> str:
-    """Return the directory for downloads: the option's (created if missing), the first served one, or the current."""
-    if directory:
-        path = os.path.abspath(os.path.expanduser(directory))
-        try:
-            os.makedirs(path, exist_ok=True)
-        except OSError as error:
-            raise errors.FileNotWritable(f"{directory!r} cannot be created: {error.strerror}.") from None
-        return path
-    served = [os.path.abspath(path) for path in runtime.load_command_settings(()).allowed_directories]
-    return next(filter(os.path.isdir, served), os.getcwd())
+    """Return the directory for downloads, made if missing: the option's, the first served one, or the library."""
+    settings = runtime.load_command_settings(())
+    served = [os.path.abspath(path) for path in settings.allowed_directories if path.is_dir()]
+    named = os.path.abspath(os.path.expanduser(directory)) if directory else None
+    path = named or next(iter(served), None) or os.path.abspath(settings.library_directory)
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise errors.FileNotWritable(f"{path!r} cannot be created: {error.strerror}.") from None
+    return path
+
+
+def directory_argument(directory: str, prefix: str = "") -> str:
+    """Return a directory for a command line; empty if the command uses it anyway."""
+    served = [os.path.abspath(path) for path in runtime.load_command_settings(()).served_directories]
+    return "" if directory in served[:1] else f" {prefix}{shlex.quote(directory)}"
+
+
+@dataclass(frozen=True)
+class InterruptedDownload:
+    """The part of a file that an interrupted download has left, and the command that continues it."""
+
+    file: str
+    size: int
+    command: str
+
+    @property
+    def sentence(self) -> str:
+        """The download for a person."""
+        return f"{self.file}: interrupted after {format_size(self.size)}; to go on: {self.command}"
+
+
+def find_interrupted(settings: Settings) -> list[InterruptedDownload]:
+    """Return the interrupted downloads in the directories of the settings, without those in progress."""
+    from openzim_mcp.catalog.partial_file import is_in_progress  # noqa: PLC0415
+
+    parts = [part for path in settings.served_directories for part in sorted(path.glob("*.zim.part"))]
+    return [
+        InterruptedDownload(part.stem, part.stat().st_size, resume_command(str(part.with_suffix(""))))
+        for part in parts
+        if not is_in_progress(str(part))
+    ]
+
+
+def resume_command(target: str) -> str:
+    """Return the command that continues the download of a file."""
+    directory, name = os.path.split(os.path.abspath(target))
+    return f"openzim-mcp download {shlex.quote(name)}{directory_argument(directory, '--dir ')}"
 
 
 def format_optional_size(size: int | None) -> str:
@@ -138,10 +181,11 @@ def run_transfers(
     `on_complete` is called for each file after its download; if it raises, the transfer has failed.
     """
     stop = threading.Event()
+    with terminal.status("Looking for mirrors …"):
+        sources = [_find_source(client, transfer) for transfer in transfers]
+    _check_total_space(transfers, sources)
     with terminal.progress_bars() as bars:
         executor = concurrent.futures.ThreadPoolExecutor(_PARALLEL_DOWNLOADS, "download")
-        sources = [_find_source(client, transfer) for transfer in transfers]
-        _check_total_space(transfers, sources)
         runner = _TransferRunner(client, bars, stop, on_complete)
         futures = [executor.submit(runner.run, *pair) for pair in zip(transfers, sources, strict=True)]
         try:
@@ -150,7 +194,10 @@ def run_transfers(
             stop.set()
             executor.shutdown(wait=False, cancel_futures=True)
             _, unfinished = concurrent.futures.wait(futures, _INTERRUPT_WAIT_SECONDS)
-    terminal.info("Interrupted. Downloaded parts are kept; run the same command again to resume.")
+    terminal.info("Interrupted. Downloaded parts are kept; to go on:")
+    for transfer, future in zip(transfers, futures, strict=True):
+        if future in unfinished or future.cancelled() or not future.result().download:
+            terminal.info(f"  {resume_command(transfer.target)}")
     if unfinished:
         # A server that sends nothing would keep its thread, and so the process, for half a minute.
         os._exit(Exit.INTERRUPTED)

@@ -55,7 +55,8 @@ def _confirm(terminal: Terminal, updates: list[Update], *, yes: bool) -> bool:
         if not yes:
             terminal.show({"updates": [_update_payload(update) for update in updates]})
         return yes
-    terminal.show(None, Table(_HEADER, [_update_row(update) for update in updates], frozenset({"size"})))
+    rows = [_update_row(update) for update in updates]
+    terminal.show(None, Table(_HEADER, rows, frozenset({"size"}), frozenset(_HEADER)))
     if yes:
         return True
     if not sys.stdin.isatty():

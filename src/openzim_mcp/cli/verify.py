@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,13 @@ from openzim_mcp import errors
 from openzim_mcp.cli import command, runtime
 from openzim_mcp.cli.command import Exit
 from openzim_mcp.cli.terminal import Cell, Table
+from openzim_mcp.library.scan import ScanResult
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import App
     from openzim_mcp.app.health import ArchiveReport
-    from openzim_mcp.cli.terminal import ProgressBars, Terminal
+    from openzim_mcp.cli.terminal import ProgressBar, Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
 _COLUMNS = ("name", "size", "result", "indexes")
@@ -33,39 +33,39 @@ class VerifiedArchive:
 
 
 @command.command(
-    "openzim-mcp verify --dir ~/zims",
-    "openzim-mcp verify wikipedia_en_all --dir ~/zims",
+    "openzim-mcp verify ~/zims",
+    "openzim-mcp verify wikipedia_en_all",
     "openzim-mcp verify ~/Downloads/*.zim",
 )
-@click.argument("archives", nargs=-1, metavar="[ARCHIVE]...")
+@click.argument("archives", nargs=-1, metavar="[ARCHIVE|DIRECTORY]...")
 @command.directory_option
 def run(terminal: Terminal, archives: tuple[str, ...], directories: list[str]) -> Exit | None:
-    """Check each ARCHIVE, given by name or as a .zim file, or all archives: checksum, entries and indexes.
+    """Check each ARCHIVE, given by name or as a .zim file, or all in a DIRECTORY: checksum, entries and indexes.
 
     The result is stored, and used by `list`, `doctor` and every server, even if it is already running.
     """
-    names = [name if directories else _resolve_path(name) for name in archives]
-    paths = [name for name in names if os.path.isabs(name)]
+    names, directories = command.split_archives(archives, directories)
 
     async def work(app: App) -> list[VerifiedArchive]:
         files = [await app.find_archive(name) for name in names] or list((await app.scan()).archives)
+        results = []
         with terminal.progress_bars() as bars:
-            return [await _verify_archive(app, file, bars) for file in files]
+            bar = bars.add("")
+            for number, file in enumerate(files, 1):
+                bar.restart(f"{file.name} ({number} of {len(files)})" if len(files) > 1 else file.name, file.size)
+                results.append(await _verify_archive(app, file, bar))
+        return results
 
-    results = runtime.run_with_archives(terminal, directories or paths, work)
+    results = runtime.run_with_archives(terminal, directories, work)
+    if not results:
+        raise runtime.no_archive_error(runtime.load_command_settings(directories), ScanResult((), (), 0))
     rows = [_verified_row(result.report) for result in results]
-    blocks = [Table(_COLUMNS, rows, frozenset({"size"}))] if rows else ["No archives found."]
-    terminal.show({"archives": list(map(_verified_payload, results))}, *blocks)
-    return None if results and all(result.report.is_valid for result in results) else Exit.NEGATIVE
+    table = Table(_COLUMNS, rows, frozenset({"size"}), frozenset({"name", "size"}), ("size",))
+    terminal.show({"archives": list(map(_verified_payload, results))}, table)
+    return None if all(result.report.is_valid for result in results) else Exit.NEGATIVE
 
 
-def _resolve_path(name: str) -> str:
-    """Return the absolute path of an existing file; anything else is the name of an archive."""
-    path = os.path.abspath(os.path.expanduser(name))
-    return path if os.path.isfile(path) else name
-
-
-async def _verify_archive(app: App, archive: ArchiveFile, bars: ProgressBars) -> VerifiedArchive:
+async def _verify_archive(app: App, archive: ArchiveFile, bar: ProgressBar) -> VerifiedArchive:
     """Compare the checksum, query the indexes, and read a sample of entries."""
     import msgspec  # noqa: PLC0415
 
@@ -73,13 +73,11 @@ async def _verify_archive(app: App, archive: ArchiveFile, bars: ProgressBars) ->
     from openzim_mcp.app.caller import Caller  # noqa: PLC0415
     from openzim_mcp.calls.archive import SampleEntries  # noqa: PLC0415
 
-    update = bars.add(archive.name, archive.size)
-
     async def show_progress(done: int, total: int) -> None:
-        update(done, total)
+        bar(done, total)
 
     report = await health.report_archive(app, archive, Caller(progress=show_progress), force=True)
-    update(archive.size, None)
+    bar(archive.size, None)
     if not report.is_valid:
         return VerifiedArchive(report)
     try:
