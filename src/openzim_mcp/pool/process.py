@@ -71,6 +71,8 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=None,  # the worker closes it once it runs; until then it says why it cannot
             env={k: v for k, v in os.environ.items() if not k.startswith(_SETTINGS_PREFIX)},
+            # Ctrl-C on a terminal reaches all processes of its session; a worker would print where it was importing.
+            start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
         worker = cls(process)
