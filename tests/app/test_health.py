@@ -68,7 +68,7 @@ def test_empty_directory_is_degraded_and_missing_one_unhealthy(open_server: Open
     )
     assert (missing["status"], missing["warnings"]) == (
         "unhealthy",
-        ["zims: directory cannot be read: No such file or directory"],
+        ["zims: does not exist; it is served as soon as it appears"],
     )
 
 
@@ -77,7 +77,10 @@ def test_rejected_links_are_reported(open_server: OpenServer, town_zim: Path, tm
 
     health = open_server(tmp_path).call("zim_health")["health"]
 
-    assert health["warnings"] == ["out.zim: symbolic link that leaves the allowed directories"]
+    assert health["warnings"] == [
+        "out.zim: symbolic link that leaves the allowed directories; "
+        "--follow-links (OPENZIM_MCP_FOLLOW_LINKS=true) follows it"
+    ]
     assert health["health_checks"]["permissions_ok"] is False
 
 

@@ -326,3 +326,16 @@ def test_output_works_without_unicode(isles_zim: Path, arguments: tuple[str, ...
 
     assert result.code == 0
     assert "Zurich" in result.out or arguments == ("list",)
+
+
+def test_index_crash_is_met_once_and_not_logged_above_the_answer(zims: Path) -> None:
+    archive = zims / "damaged/zeroed_index_aborts_search.zim"
+    question = ("ask", "what is a partial index?", archive)
+
+    first, second = (run(*question, OPENZIM_MCP_LOGGING__LEVEL="WARNING") for _ in range(2))
+    third = run(*question, XDG_CACHE_HOME="/proc/nowhere")
+
+    assert "quarantined: it crashed the reader (SIGABRT)" in first.err
+    assert (second.err, third.err) == ("", "")
+    assert first.out == second.out == third.out
+    assert "the search index is quarantined: it crashed the reader (SIGABRT)" in run("list", archive).out

@@ -140,7 +140,7 @@ def test_unplugged_directory_is_reported_and_recovers(directory: WatchedDirector
     elsewhere.rename(directory.path)
     plugged, archive_added = directory.update(), directory.update()
 
-    assert unplugged.unreadable_directories == ("zims: directory cannot be read: No such file or directory",)
+    assert unplugged.unreadable_directories == ("zims: does not exist; it is served as soon as it appears",)
     assert archive_removed == Changes(("zim://files", "zim://old"), list_changed=True)
     assert plugged.recovered_directories == ("zims",)
     assert archive_added == Changes(("zim://files", "zim://old"), list_changed=True)

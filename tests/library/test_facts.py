@@ -10,7 +10,7 @@ import pytest
 
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import ChecksumResult
-from openzim_mcp.library.facts import FactStore
+from openzim_mcp.library.facts import Crash, FactStore, Incident
 from openzim_mcp.library.scan import Scanner
 from openzim_mcp.zimfile import ArchiveFile
 from support.archives import archive_file, write_zim
@@ -113,7 +113,7 @@ def test_changed_file_is_not_quarantined(town_zim: Path, tmp_path: Path) -> None
     changed = archive_file(path)
 
     store.require_open(changed, asks_index=True)
-    assert store.of(changed.identity).incidents == {}
+    assert store.incidents(changed) == {}
 
 
 def test_timeouts_are_cleared_and_crashes_are_not(town_zim: Path) -> None:
@@ -123,7 +123,36 @@ def test_timeouts_are_cleared_and_crashes_are_not(town_zim: Path) -> None:
 
     store.clear_timeouts(archive)
 
-    assert set(store.of(archive.identity).incidents) == {"index"}
+    assert set(store.incidents(archive)) == {"index"}
+
+
+def test_index_crash_is_known_to_other_processes(tmp_path: Path, town_zim: Path) -> None:
+    archive = archive_file(town_zim)
+    store = FactStore(str(tmp_path))
+    store.quarantine(archive, "index", "it crashed the reader (SIGSEGV)", is_timeout=False)
+    store.quarantine(archive, "archive", "it crashed the reader (SIGABRT)", is_timeout=False)
+
+    another = FactStore(str(tmp_path))
+
+    assert another.incidents(archive) == {
+        "index": Incident("index", "it crashed the reader (SIGSEGV)", is_timeout=False)
+    }
+    another.clear_incidents(archive)
+    assert FactStore(str(tmp_path)).incidents(archive) == {}
+
+
+def test_index_timeout_is_not_remembered(tmp_path: Path, town_zim: Path) -> None:
+    archive = archive_file(town_zim)
+    FactStore(str(tmp_path)).quarantine(archive, "index", "it took longer than 30 s", is_timeout=True)
+
+    assert FactStore(str(tmp_path)).incidents(archive) == {}
+
+
+def test_index_crash_of_other_software_is_forgotten(tmp_path: Path, town_zim: Path) -> None:
+    archive = archive_file(town_zim)
+    FactStore(str(tmp_path)).save(archive, "index_crash", Crash("it crashed the reader", "libzim 1.0"))
+
+    assert FactStore(str(tmp_path)).incidents(archive) == {}
 
 
 def test_facts_of_removed_files_are_forgotten_except_crashes(tmp_path: Path) -> None:

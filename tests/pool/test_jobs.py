@@ -169,7 +169,7 @@ async def test_slow_job_neither_delays_calls_nor_quarantines(town_zim: Path, zim
         assert os.getpriority(os.PRIO_PROCESS, pid) >= os.getpriority(os.PRIO_PROCESS, 0)
         for archive in (slow, other):
             assert (await pool.call(archive, ReadMetadata())).metadata
-        assert facts.of(slow.identity).incidents == {}
+        assert facts.incidents(slow) == {}
         os.kill(pid, signal.SIGCONT)
 
 
@@ -202,4 +202,4 @@ async def test_crash_of_a_job_is_an_error_and_does_not_quarantine(zims: Path) ->
         (None, "it crashed the reader (SIGSEGV)"),
         (None, "The process that reads archives cannot be started."),
     }
-    assert runner._facts.of(archive.identity).incidents == {}
+    assert runner._facts.incidents(archive) == {}

@@ -120,7 +120,7 @@ async def test_call_is_retried_when_its_worker_is_killed(valid_archive: ArchiveF
         )
 
         assert results == ["Test"]
-        assert pool.facts.of(valid_archive.identity).incidents == {}
+        assert pool.facts.incidents(valid_archive) == {}
 
 
 async def test_idle_worker_that_is_killed_is_replaced(valid_archive: ArchiveFile) -> None:

@@ -156,8 +156,11 @@ async def list_states(app: App) -> list[ArchiveState]:
 async def report_archive(
     app: App, archive: ArchiveFile, caller: Caller = LOCAL, *, force: bool = False
 ) -> ArchiveReport:
-    """Open an archive, verify its checksum and query its indexes; `force` computes the checksum again."""
-    app.facts.clear_timeouts(archive)
+    """Open an archive, verify its checksum and query its indexes; `force` tries again what is known already."""
+    if force:
+        app.facts.clear_incidents(archive)
+    else:
+        app.facts.clear_timeouts(archive)
     problem, description = await _open_archive(app, archive)
     has_index = description is not None and (description.has_fulltext_index or description.has_title_index)
     index_problem = await _probe_indexes(app, archive) if has_index else None
@@ -183,7 +186,7 @@ async def report_archive(
         size=archive.size,
         modified=iso_time(archive.modified),
         problems=[text for text in (problem, index_problem) if text],
-        quarantine=[QuarantineRow(i.scope, i.reason) for i in app.facts.of(archive.identity).incidents.values()],
+        quarantine=[QuarantineRow(i.scope, i.reason) for i in app.facts.incidents(archive).values()],
     )
 
 
@@ -242,7 +245,7 @@ async def check_archives(
 
 
 def _archive_state(app: App, archive: ArchiveFile, error: errors.OpenZimMcpError | None) -> ArchiveState:
-    incidents = app.facts.of(archive.identity).incidents
+    incidents = app.facts.incidents(archive)
     status: Literal["ok", "no_search", "unusable"] = "ok"
     reason = archive.problem or (error.message if error else None)
     if "archive" in incidents:

@@ -8,6 +8,7 @@ state of a file: when the file changes, its identity changes, and the facts of i
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
 import shutil
 import time
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import msgspec
 
-from openzim_mcp import errors, files
+from openzim_mcp import __version__, errors, files
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -30,6 +31,12 @@ Scope = Literal["archive", "index"]
 _FACT_TTL_SECONDS = 30 * 24 * 3600
 """Facts expire, as a disk may lose bits without changing the identity of a file."""
 _MAX_ARCHIVES_ON_DISK = 1000
+_CRASH = "index_crash"
+
+
+def _software() -> str:
+    """Return the versions that a crash may depend on."""
+    return f"openzim-mcp {__version__}, libzim {importlib.metadata.version('libzim')}"
 
 
 @dataclass(frozen=True)
@@ -49,9 +56,17 @@ class ArchiveFacts:
     description: Description | None = None
     unreadable: errors.OpenZimMcpError | None = None
     """Why opening it failed."""
-    incidents: dict[Scope, Incident] = field(default_factory=dict)
+    incidents: dict[Scope, Incident] | None = None
+    """What is quarantined; None until the disk was asked."""
     saved: dict[str, object] = field(default_factory=dict)
     """Facts that are on disk too, in case the disk cannot be written."""
+
+
+class Crash(msgspec.Struct, frozen=True):
+    """A crash of a search index, and the versions of the software that crashed: others may do better."""
+
+    reason: str
+    software: str
 
 
 class _Saved(msgspec.Struct, Generic[Fact], frozen=True):
@@ -79,19 +94,38 @@ class FactStore:
             if identity not in identities and not self._facts[identity].incidents:
                 self._facts.pop(identity, None)
 
+    def incidents(self, archive: ArchiveFile) -> dict[Scope, Incident]:
+        """Return what of an archive is quarantined; a crash of its index may have happened in another process."""
+        facts = self.of(archive.identity)
+        if facts.incidents is None:
+            crash = self.load(archive, _CRASH, Crash)
+            is_known = crash is not None and crash.software == _software()
+            facts.incidents = {"index": Incident("index", crash.reason, is_timeout=False)} if crash and is_known else {}
+        return facts.incidents
+
     def quarantine(self, archive: ArchiveFile, scope: Scope, reason: str, *, is_timeout: bool) -> None:
         """Quarantine an archive, or only its search index, until its file changes."""
-        self.of(archive.identity).incidents[scope] = Incident(scope, reason, is_timeout)
+        self.incidents(archive)[scope] = Incident(scope, reason, is_timeout)
+        if scope == "index" and not is_timeout:
+            self.save(archive, _CRASH, Crash(reason, _software()))
 
     def clear_timeouts(self, archive: ArchiveFile) -> None:
         """Lift a quarantine for a timeout, as the disk may have been asleep; one for a crash stays."""
-        incidents = self.of(archive.identity).incidents
+        incidents = self.incidents(archive)
         for scope in [scope for scope, incident in incidents.items() if incident.is_timeout]:
             del incidents[scope]
 
+    def clear_incidents(self, archive: ArchiveFile) -> None:
+        """Lift every quarantine of an archive, to check it again."""
+        facts = self.of(archive.identity)
+        facts.incidents = {}
+        facts.saved.pop(_CRASH, None)
+        with contextlib.suppress(OSError):
+            os.unlink(self._path(archive, _CRASH))
+
     def require_open(self, archive: ArchiveFile, *, asks_index: bool) -> None:
         """Raise `ArchiveQuarantined` if the archive is quarantined, or for a call to the index if that is."""
-        incidents = self.of(archive.identity).incidents
+        incidents = self.incidents(archive)
         incident = incidents.get("archive") or (incidents.get("index") if asks_index else None)
         if incident is None:
             return
