@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.cli import clients, registry
+from openzim_mcp.cli import clients, program, registry
 from openzim_mcp.cli.clients import CLIENTS, CLIENTS_BY_NAME
 from openzim_mcp.cli.command import Exit
+from openzim_mcp.errors import OpenZimMcpConfigurationError
 from support.command_line import run, run_on_terminal
 
 WINDOWS = {
@@ -192,4 +193,110 @@ def test_help_names_every_client() -> None:
 
     assert [name for name in CLIENTS_BY_NAME if name not in output] == []
     assert "connect" in registry.COMMANDS_BY_NAME
-    assert os.sep in clients.server_command([])[0]
+    assert os.sep in program.server_command([])[0]
+
+
+@pytest.mark.parametrize("name", ["cursor", "vscode", "goose"])
+def test_directories_and_options_of_a_client_are_kept(tmp_path: Path, town_zim: Path, name: str) -> None:
+    client, file = CLIENTS_BY_NAME[name], tmp_path / "config"
+
+    run("connect", name, town_zim, "--mode", "advanced", "--follow-links", "--file", file, "--write")
+    before = client.find_command(file.read_text(), "zim")
+    again = run("connect", name, "--file", file, "--write", OPENZIM_MCP_LIBRARY=str(tmp_path))
+    simple = run("connect", name, "--mode", "simple", "--file", file, "--write")
+
+    assert before is not None
+    assert before[1:] == ["--mode", "advanced", "--follow-links", str(town_zim)]
+    assert again.out == "Nothing changes.\n"
+    assert simple.code == 0
+    assert client.find_command(file.read_text(), "zim") == [before[0], "--mode", "simple", *before[3:]]
+
+
+def test_environment_of_a_client_is_kept(tmp_path: Path, town_zim: Path) -> None:
+    file = tmp_path / "mcp.json"
+    entry = {"command": "uvx", "args": ["openzim-mcp", "~/zims"], "env": {"OPENZIM_MCP_TOOL_MODE": "advanced"}}
+    file.write_text(json.dumps({"mcpServers": {"zim": entry}}))
+
+    run("connect", "cursor", "--file", file, "--write")
+    kept = json.loads(file.read_text())["mcpServers"]["zim"]
+    run("connect", "cursor", town_zim, "--file", file, "--write")
+    changed = json.loads(file.read_text())["mcpServers"]["zim"]
+
+    assert (kept["args"], kept["env"]) == (["~/zims"], entry["env"])
+    assert Path(kept["command"]).name.startswith("openzim-mcp")
+    assert (changed["args"], changed["env"]) == ([str(town_zim)], entry["env"])
+
+
+def test_connect_says_what_the_client_gets(tmp_path: Path, town_zim: Path) -> None:
+    file = tmp_path / "mcp.json"
+    library = {"OPENZIM_MCP_LIBRARY": str(tmp_path / "mine")}
+
+    served = run("connect", "cursor", town_zim, "--file", file)
+    handbook = run("connect", "cursor", "--file", file)
+    named_library = run("connect", "cursor", "--file", file, **library)
+
+    assert served.err.endswith(f"Cursor gets: 1 archive in {town_zim}\n")
+    assert "Cursor gets: the handbook only, until there is an archive in " in handbook.err
+    assert str(tmp_path / "mine") in named_library.out
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("claude-code", {"type": "http", "url": "http://127.0.0.1:1/mcp"}),
+        ("vscode", {"type": "http", "url": "http://127.0.0.1:1/mcp"}),
+        ("cursor", {"url": "http://127.0.0.1:1/mcp"}),
+        ("lm-studio", {"url": "http://127.0.0.1:1/mcp"}),
+        ("open-webui", {"type": "streamable-http", "url": "http://127.0.0.1:1/mcp"}),
+    ],
+)
+def test_url_of_a_running_server_is_written(tmp_path: Path, name: str, entry: dict[str, str]) -> None:
+    client, file = CLIENTS_BY_NAME[name], tmp_path / "mcp.json"
+
+    run("connect", name, "--url", entry["url"], "--token", "secret", "--file", file, "--write")
+    servers = json.loads(file.read_text())[client.servers_key]
+
+    assert servers["zim"] == entry | {"headers": {"Authorization": "Bearer secret"}}
+    assert client.find_servers(file.read_text()) == ["zim"]
+
+
+def test_url_in_yaml_is_found_again(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+
+    run("connect", "goose", "--url", "http://127.0.0.1:1/mcp", "--file", file, "--write")
+
+    assert CLIENTS_BY_NAME["goose"].find_url(file.read_text(), "zim") == "http://127.0.0.1:1/mcp"
+
+
+def test_client_without_urls_says_so(tmp_path: Path) -> None:
+    result = run("connect", "claude-desktop", "--url", "http://127.0.0.1:1/mcp", "--file", tmp_path / "x", "--write")
+
+    assert result.code == Exit.USAGE
+    assert "starts commands only" in result.err
+
+
+@pytest.mark.parametrize(
+    ("prefix", "launcher", "options"),
+    [
+        ("/home/ada/.cache/uv/archive-v0/abc123", "uvx", ["--from"]),
+        ("/home/ada/.cache/uv/environments-v2/openzim-mcp-1a", "uvx", ["--from"]),
+        ("/home/ada/.local/share/pipx/.cache/0f3", "pipx", ["run", "--spec"]),
+        ("/home/ada/.cache/pipx/0f3", "pipx", ["run", "--spec"]),
+    ],
+)
+def test_command_survives_a_cleaned_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, launcher: str, options: list[str]
+) -> None:
+    (tmp_path / launcher).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    command = program.cached_command(prefix, "git+https://example.org/zim")
+
+    assert command == [str(tmp_path / launcher), *options, "git+https://example.org/zim", "openzim-mcp"]
+    with pytest.raises(OpenZimMcpConfigurationError, match="may be cleaned at any time"):
+        program.cached_command(prefix, None)
+
+
+@pytest.mark.parametrize("prefix", ["/work/.venv", "/home/ada/.local/share/uv/tools/openzim-mcp", "/usr"])
+def test_installed_program_is_started_by_its_path(prefix: str) -> None:
+    assert program.cached_command(prefix, "/src") is None

@@ -39,6 +39,30 @@ def _stdio_entry(command: Sequence[str]) -> ServerEntry:
     return {"type": "stdio", **_plain_entry(command)}
 
 
+def _plain_url_entry(url: str, headers: dict[str, JsonValue]) -> ServerEntry:
+    return {"url": url, **({"headers": headers} if headers else {})}
+
+
+def _http_url_entry(url: str, headers: dict[str, JsonValue]) -> ServerEntry:
+    return {"type": "http", **_plain_url_entry(url, headers)}
+
+
+def _mcpo_url_entry(url: str, headers: dict[str, JsonValue]) -> ServerEntry:
+    return {"type": "streamable-http", **_plain_url_entry(url, headers)}
+
+
+def _goose_url_entry(url: str, headers: dict[str, JsonValue]) -> ServerEntry:
+    return {
+        "enabled": True,
+        "type": "streamable_http",
+        "name": "zim",
+        "description": _DESCRIPTION,
+        "uri": url,
+        "headers": headers,
+        "timeout": 300,
+    }
+
+
 def _goose_entry(command: Sequence[str]) -> ServerEntry:
     return {
         "enabled": True,
@@ -52,13 +76,33 @@ def _goose_entry(command: Sequence[str]) -> ServerEntry:
     }
 
 
-def _starts_openzim_mcp(command: Sequence[str]) -> bool:
-    """Return whether a command starts this program: by its name, or as a package or an image that it runs."""
-    program = re.split(r"[\\/]", command[0])[-1]
-    packages = (
-        word.rpartition("/")[2].partition(":")[0] for word in command[1:] if not word.startswith(("/", "~", "."))
-    )
-    return program in _PROGRAM_NAMES or any(package in _PROGRAM_NAMES for package in packages)
+def _program_position(command: Sequence[str]) -> int | None:
+    """Return which word of a command is this program: by its name, or as a package or an image that it runs."""
+    if _base_name(command[0]) in _PROGRAM_NAMES:
+        return 0
+    for position, word in enumerate(command[1:], 1):
+        package = word.rpartition("/")[2].partition(":")[0]
+        if not word.startswith(("/", "~", ".")) and package in _PROGRAM_NAMES:
+            return position
+    return None
+
+
+def _base_name(path: str) -> str:
+    return re.split(r"[\\/]", path)[-1]
+
+
+def program_arguments(command: Sequence[str]) -> list[str]:
+    """Return the arguments that a command passes to this program; none for a container, whose paths are its own."""
+    position = _program_position(command) if command else None
+    if position is None or _base_name(command[0]) in {"docker", "podman"}:
+        return []
+    return list(command[position + 1 :])
+
+
+def installs_from_index(command: Sequence[str]) -> bool:
+    """Whether a command lets an installer look for the name on PyPI, where it belongs to another project."""
+    is_launcher = bool(command) and _base_name(command[0]).removesuffix(".exe") in {"uvx", "uv", "pipx"}
+    return is_launcher and not {"--from", "--spec", "--project", "--directory", "--with-editable"} & set(command)
 
 
 def _on_all_platforms(*paths: str) -> PathsByPlatform:
@@ -80,6 +124,8 @@ class Client:
     make_entry: Callable[[Sequence[str]], ServerEntry]
     next_step: str
     is_yaml: bool = False
+    make_url_entry: Callable[[str, dict[str, JsonValue]], ServerEntry] | None = None
+    """Makes the entry of a server with a URL; None if the client starts commands only."""
 
     def find_command(self, text: str, server: str) -> list[str] | None:
         """Return the command of a server in a configuration, or None if it has no such server."""
@@ -102,16 +148,36 @@ class Client:
         if self.is_yaml:
             return ["zim"] if self.find_command(text, "zim") else []
         names = self._json_servers(text)
-        return [name for name in names if _starts_openzim_mcp(self.find_command(text, name) or [""])]
+        # A server with a URL does not tell what it is; `connect` calls it by its default name.
+        return [
+            name
+            for name in names
+            if _program_position(self.find_command(text, name) or [""]) is not None
+            or (name == "zim" and self.find_url(text, name))
+        ]
+
+    def find_url(self, text: str, server: str) -> str | None:
+        """Return the URL of a server in a configuration, or None if it is started by a command."""
+        if self.is_yaml:
+            block = yaml_edit.find_block(text, (self.servers_key, server)) or []
+            values = (line.partition(":")[2].strip() for line in block if line.strip().startswith("uri:"))
+            return next(map(_yaml_scalar, values), None)
+        entry = self._json_servers(text).get(server)
+        url = entry.get("url") if isinstance(entry, dict) else None
+        return str(url) if url else None
 
     def _json_servers(self, text: str) -> dict[str, JsonValue]:
         servers = jsonc.parse_object(text).get(self.servers_key)
         return servers if isinstance(servers, dict) else {}
 
-    def add_server(self, text: str, server: str, command: Sequence[str]) -> str:
-        """Return a configuration with the server added or replaced."""
+    def add_server(self, text: str, server: str, entry: ServerEntry) -> str:
+        """Return a configuration with the server added or replaced; its environment variables are kept."""
         set_entry = yaml_edit.set_block if self.is_yaml else jsonc.set_member
-        return set_entry(text, (self.servers_key, server), self.make_entry(command))
+        variables: dict[str, JsonValue] = dict(self.find_environment(text, server)) if text.strip() else {}
+        is_command = "command" in entry
+        return set_entry(
+            text, (self.servers_key, server), {**entry, **({"env": variables} if variables and is_command else {})}
+        )
 
     def remove_server(self, text: str, server: str) -> str:
         """Return a configuration without the server."""
@@ -138,7 +204,13 @@ CLIENTS = (
         "Quit the program, not only its window, and start it again.",
     ),
     Client(
-        "claude-code", "Claude Code", _on_all_platforms("{home}/.claude.json"), "mcpServers", _stdio_entry, _RESTART
+        "claude-code",
+        "Claude Code",
+        _on_all_platforms("{home}/.claude.json"),
+        "mcpServers",
+        _stdio_entry,
+        _RESTART,
+        make_url_entry=_http_url_entry,
     ),
     Client(
         "vscode",
@@ -151,8 +223,17 @@ CLIENTS = (
         "servers",
         _stdio_entry,
         "Open the chat in agent mode; VS Code asks whether to start the server.",
+        make_url_entry=_http_url_entry,
     ),
-    Client("cursor", "Cursor", _on_all_platforms("{home}/.cursor/mcp.json"), "mcpServers", _plain_entry, _RESTART),
+    Client(
+        "cursor",
+        "Cursor",
+        _on_all_platforms("{home}/.cursor/mcp.json"),
+        "mcpServers",
+        _plain_entry,
+        _RESTART,
+        make_url_entry=_plain_url_entry,
+    ),
     Client(
         "lm-studio",
         "LM Studio",
@@ -160,6 +241,7 @@ CLIENTS = (
         "mcpServers",
         _plain_entry,
         "Enable the server in the Program tab.",
+        make_url_entry=_plain_url_entry,
     ),
     Client(
         "goose",
@@ -173,6 +255,7 @@ CLIENTS = (
         _goose_entry,
         "Start a new session.",
         is_yaml=True,
+        make_url_entry=_goose_url_entry,
     ),
     Client(
         "open-webui",
@@ -185,6 +268,7 @@ CLIENTS = (
         "mcpServers",
         _plain_entry,
         "Run: mcpo --port 8000 --config {file}\nThen add the tool server http://localhost:8000/{server} in Open WebUI.",
+        make_url_entry=_mcpo_url_entry,
     ),
 )
 CLIENTS_BY_NAME = {client.name: client for client in CLIENTS}
@@ -213,15 +297,6 @@ def find_config(client: Client) -> str:
         if directories:
             return os.path.join(directories[0], os.path.basename(path))
     return default_path
-
-
-def server_command(arguments: Sequence[str]) -> list[str]:
-    """Return a command that starts this program from any directory and without its PATH, as clients do."""
-    name = "openzim-mcp.exe" if os.name == "nt" else "openzim-mcp"
-    script = os.path.join(os.path.dirname(sys.executable), name)
-    path = script if os.path.exists(script) else shutil.which("openzim-mcp")
-    program = [os.path.abspath(path)] if path else [sys.executable, "-m", "openzim_mcp"]
-    return [*program, *arguments]
 
 
 def read_config(path: str) -> str:

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from openzim_mcp import errors
-from openzim_mcp.cli import clients, command, jsonc, runtime, yaml_edit
+from openzim_mcp.cli import clients, command, jsonc, probe, program, runtime, yaml_edit
 from openzim_mcp.cli.terminal import Cell, Lines, Table
+from openzim_mcp.library.scan import make_scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from openzim_mcp.cli.clients import Client
     from openzim_mcp.cli.terminal import Style, Terminal
+
+
+_FLAGS = {"--follow-links", "-h", "--help", "--version"}
+"""The options of the server that take no value."""
 
 
 class ConfigOptions(TypedDict):
@@ -28,6 +33,13 @@ class ConfigOptions(TypedDict):
 
 
 server_option = click.option("--name", "server", default="zim", metavar="NAME", help="Name of the server (zim).")
+
+
+def complete_client(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the name of a client."""
+    return [name for name in clients.CLIENTS_BY_NAME if name.startswith(incomplete)]
+
+
 write_option = click.option("--write", is_flag=True, help="Change the file; a backup is kept beside it.")
 file_option = click.option("--file", "file", type=click.Path(), help="Another file than the client's usual one.")
 
@@ -35,11 +47,14 @@ file_option = click.option("--file", "file", type=click.Path(), help="Another fi
 @command.command(
     "openzim-mcp connect                              # list the clients, and which are connected",
     "openzim-mcp connect claude-desktop ~/zims        # show what would change",
-    "openzim-mcp connect claude-desktop ~/zims --write",
+    "openzim-mcp connect claude-desktop --write       # the library, or the directories that it has already",
+    "openzim-mcp connect cursor --url http://nas.local:8000/mcp --write",
     "openzim-mcp connect --print ~/zims               # for any other client",
 )
-@click.argument("client", required=False, metavar="[CLIENT]")
+@click.argument("client", required=False, metavar="[CLIENT]", shell_complete=complete_client)
 @click.option("--mode", type=click.Choice(["simple", "advanced"]), help="Which tools are offered (simple).")
+@click.option("--url", metavar="URL", help="Connect to a server that is running, instead of starting one.")
+@click.option("--token", metavar="TOKEN", help="The bearer token of that server.")
 @click.option("--print", "print_only", is_flag=True, help="Only print the entry, for a client that is not listed.")
 @server_option
 @file_option
@@ -49,6 +64,8 @@ def run(
     terminal: Terminal,
     client: str | None,
     mode: str | None,
+    url: str | None,
+    token: str | None,
     directories: list[str],
     *,
     print_only: bool,
@@ -56,29 +73,102 @@ def run(
 ) -> None:
     """Add this server to a CLIENT: show the change to its configuration; --write makes it.
 
-    CLIENT is claude-desktop, claude-code, vscode, cursor, lm-studio, goose or open-webui.
+    CLIENT is claude-desktop, claude-code, vscode, cursor, lm-studio, goose or open-webui. Without a DIRECTORY, those
+    that the client has already are kept; a new client gets the library.
     """
     if print_only and client is not None and client not in clients.CLIENTS_BY_NAME:
         directories = [client, *directories]
-    server_command = clients.server_command([*(["--mode", mode] if mode else []), *_absolute_directories(directories)])
     if print_only:
-        _print_entry(terminal, options["server"], server_command)
+        arguments = _given_arguments([], mode, directories)
+        _print_entry(terminal, options["server"], program.server_command(arguments))
     elif client is None:
         _list_clients(terminal)
+    elif url:
+        _connect_url(terminal, require_client(client), url, token, options)
     else:
-        _connect(terminal, require_client(client), server_command, options)
+        _connect(terminal, require_client(client), mode, directories, options)
 
 
-def _connect(terminal: Terminal, client: Client, server_command: list[str], options: ConfigOptions) -> None:
-    server = options["server"]
-    if change_config(terminal, client, options, lambda text: client.add_server(text, server, server_command)):
-        path = options["file"] or clients.find_config(client)
+def _connect(
+    terminal: Terminal, client: Client, mode: str | None, directories: Sequence[str], options: ConfigOptions
+) -> None:
+    path, server = options["file"] or clients.find_config(client), options["server"]
+    arguments: list[str] = []
+
+    def add_server(text: str) -> str:
+        old_command = client.find_command(text, server) if text.strip() else None
+        arguments[:] = _given_arguments(clients.program_arguments(old_command or []), mode, directories)
+        return client.add_server(text, server, client.make_entry(program.server_command(arguments)))
+
+    if change_config(terminal, client, options, add_server):
         terminal.info(client.next_step.format(file=path, server=server))
+    terminal.info(f"{client.title} gets: {describe_served(arguments)}")
 
 
-def _absolute_directories(directories: list[str]) -> list[str]:
-    """Return the directories to serve as absolute paths: a client starts the server in another directory."""
-    return [os.path.abspath(path) for path in runtime.load_command_settings(directories).allowed_directories]
+def _connect_url(terminal: Terminal, client: Client, url: str, token: str | None, options: ConfigOptions) -> None:
+    if client.make_url_entry is None:
+        raise errors.OpenZimMcpConfigurationError(
+            f"{client.title} starts commands only, it takes no URL.", hint="See docs/clients.md, A server with a URL."
+        )
+    entry = client.make_url_entry(url, {"Authorization": f"Bearer {token}"} if token else {})
+    problem = probe.find_server_problem(url)
+    if change_config(terminal, client, options, lambda text: client.add_server(text, options["server"], entry)):
+        path = options["file"] or clients.find_config(client)
+        terminal.info(client.next_step.format(file=path, server=options["server"]))
+    terminal.info(f"{url} {problem or 'is ready'}.", "warn" if problem else "dim")
+
+
+def serve_arguments(
+    old: Sequence[str], mode: str | None, directories: Sequence[str], *, follow_links: bool
+) -> list[str]:
+    """Return the arguments of the server: the old ones, with what was given instead."""
+    kept, kept_directories = split_arguments(old)
+    if mode:
+        kept["--mode"] = mode
+    if follow_links:
+        kept["--follow-links"] = None
+    words = [word for option, value in kept.items() for word in (option, value) if word is not None]
+    return [*words, *(directories or kept_directories)]
+
+
+def split_arguments(arguments: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
+    """Split arguments of the server into options, with their values, and directories."""
+    options: dict[str, str | None] = {}
+    directories = []
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("-"):
+            directories.append(word)
+        elif "=" in word or word in _FLAGS:
+            options[word] = None
+        else:
+            options[word] = next(words, "")
+    return options, directories
+
+
+def describe_served(arguments: Sequence[str]) -> str:
+    """Say which archives a server with these arguments serves, on this machine and now."""
+    options, directories = split_arguments(arguments)
+    settings = runtime.load_command_settings(directories)
+    if "--follow-links" in options:
+        settings = settings.model_copy(update={"follow_links": True})
+    scan = make_scanner(settings).scan()
+    if scan.is_handbook:
+        library = runtime.display_path(settings.library_directory)
+        return f"the handbook only, until there is an archive in {library} (openzim-mcp download NAME)"
+    count = sum(not archive.problem for archive in scan.archives)
+    missing = "".join(f"; {row.name}: {row.reason}" for row in scan.rejected if row.is_directory)
+    return f"{count} archive{'s' * (count != 1)} in {runtime.name_directories(settings)}{missing}"
+
+
+def _given_arguments(old: Sequence[str], mode: str | None, directories: Sequence[str]) -> list[str]:
+    """Return the arguments to write: a client starts the server in another directory and another environment."""
+    settings = runtime.load_command_settings(directories)
+    # The default library needs no argument; it is found wherever the server is started.
+    paths = settings.allowed_directories or ((settings.library,) if settings.library else ())
+    # What the environment says is for a new client: it does not replace what a client has already.
+    given = [os.path.abspath(path) for path in paths if directories or not split_arguments(old)[1]]
+    return serve_arguments(old, mode, given, follow_links=settings.follow_links)
 
 
 def _print_entry(terminal: Terminal, server: str, server_command: list[str]) -> None:
@@ -114,9 +204,10 @@ class _ClientState:
 
 def _list_clients(terminal: Terminal) -> None:
     states = [_client_state(client) for client in clients.CLIENTS]
-    rows = [(state.client, state.title, state.cell(), state.file) for state in states]
+    rows = [(state.client, state.title, state.cell(), runtime.display_path(state.file)) for state in states]
     payload = {"clients": [asdict(state) for state in states]}
-    terminal.show(payload, Table(("client", "", "state", "configuration"), rows))
+    header = ("client", "name", "state", "configuration")
+    terminal.show(payload, Table(header, rows, whole=frozenset(header), optional=("name",)))
 
 
 def _client_state(client: Client) -> _ClientState:

