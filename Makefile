@@ -3,15 +3,18 @@ PYTHON ?= python3
 LOCK_OPTIONS ?=
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .PHONY: help demo test lint types docs check bench wheel bundle handbook snapshot lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(READY) ## run a client against the server, on the handbook
+demo: $(INSTALLED) ## run a client against the server, on the handbook
 	@$(BIN)/python examples/demo.py
+	@echo "The command is $(CURDIR)/$(BIN)/openzim-mcp; to see what it can do, add --help."
 
 # Three processes keep two cores busy, because many tests wait for timeouts and other processes.
 test: $(READY) ## run every test
@@ -73,10 +76,18 @@ lock: $(READY) ## pin the dependencies (LOCK_OPTIONS=--upgrade: in their newest 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache src/openzim_mcp/data/handbook.zim
 
-$(READY): requirements.lock pyproject.toml
+# What the program needs, and nothing else: enough for the demo.
+$(INSTALLED): deploy/runtime.lock deploy/build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "OpenZIM MCP needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 …" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@echo "Creating the environment $(VENV) (about a minute) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --require-hashes --requirement deploy/runtime.lock
+	@$(PIP) --require-hashes --requirement deploy/build.lock
+	@$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $(INSTALLED)
+
+$(READY): $(INSTALLED) requirements.lock
+	@echo "Installing the tools for development …"
+	@$(PIP) --require-hashes --requirement requirements.lock
 	@touch $(READY)

@@ -115,3 +115,18 @@ def test_tests_can_be_collected_on_windows() -> None:
     }
 
     assert imports == set(), "use pytest.importorskip"
+
+
+def test_nothing_installs_the_other_project_of_this_name_from_pypi() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if tracked.returncode:
+        pytest.skip("not a clone")
+    installs = re.compile(
+        r"(?:pip|pipx|uv tool|uv pip) (?:install|run) (?:--?[\w-]+ )*['\"]?openzim-mcp"
+        r"|uvx openzim-mcp|pypi\.org/project/openzim-mcp|\"registryType\": \"pypi\""
+    )
+    # The benchmarks compare this server with the other one; tests say what must not happen.
+    paths = [ROOT / name for name in tracked.stdout.splitlines() if not name.startswith(("benchmarks/", "tests/"))]
+    texts = {path: path.read_text(encoding="utf-8", errors="ignore") for path in paths if path.is_file()}
+
+    assert [str(path.relative_to(ROOT)) for path, text in texts.items() if installs.search(text)] == []

@@ -115,7 +115,7 @@ def test_missing_exporter_is_named_and_the_server_works(town_zim: Path, collecto
     )
 
     assert result.returncode == 0, result.stderr
-    assert "the exporter is not installed: pip install 'openzim-mcp[telemetry]'" in result.stderr
+    assert "the exporter is not installed; in a clone of the repository: pip install '.[telemetry]'" in result.stderr
     assert not collector.received
 
 

@@ -28,7 +28,8 @@ def exporting_spans(service_name: str) -> Iterator[None]:
         yield
     elif not _is_exporter_installed():
         log.warning(
-            "%s is set, but the exporter is not installed: pip install 'openzim-mcp[telemetry]'", _ENDPOINT_VARIABLES[0]
+            "%s is set, but the exporter is not installed; in a clone of the repository: pip install '.[telemetry]'",
+            _ENDPOINT_VARIABLES[0],
         )
         yield
     else:

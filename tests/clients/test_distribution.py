@@ -75,7 +75,8 @@ def test_url_and_header_of_a_snippet_suffice(town_zim: Path) -> None:
 
 
 def test_manifest_and_registry_entry_have_the_package_version() -> None:
-    versions = {MANIFEST["version"], REGISTRY_ENTRY["version"], REGISTRY_ENTRY["packages"][0]["version"]}
+    image_version = REGISTRY_ENTRY["packages"][0]["identifier"].rpartition(":")[2]
+    versions = {MANIFEST["version"], REGISTRY_ENTRY["version"], image_version}
 
     assert versions == {__version__}
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 # Some mirrors refuse clients without a name.
-USER_AGENT = f"openzim-mcp/{__version__} (offline ZIM archives; +https://pypi.org/project/openzim-mcp/)"
+USER_AGENT = f"openzim-mcp/{__version__} (offline ZIM archives)"
 METALINK_SUFFIX = ".meta4"
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")

@@ -52,7 +52,9 @@ return tostring(wait)
 def check_redis_url(url: str) -> None:
     """Raise an error if the package `redis` is missing, or if the URL is not valid."""
     if importlib.util.find_spec("redis") is None:
-        raise OpenZimMcpConfigurationError(f"{_SETTING} needs redis: pip install 'openzim-mcp[cluster]'")
+        raise OpenZimMcpConfigurationError(
+            f"{_SETTING} needs redis; in a clone of the repository: pip install '.[cluster]'"
+        )
     try:
         _make_client(url).connection_pool.make_connection()  # type: ignore[no-untyped-call]
     except (ValueError, TypeError):

