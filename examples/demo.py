@@ -39,7 +39,10 @@ async def run_demo() -> None:
     command = str(installed) if installed.exists() else shutil.which("openzim-mcp") or "openzim-mcp"
     server_arguments = ["--mode", "advanced", "--log-level", "WARNING"]
     start = time.perf_counter()
-    async with Client(StdioServerParameters(command=command, args=server_arguments)) as client:
+    # A library that does not exist: the demo is about the handbook, whatever was downloaded on this machine.
+    no_library = {"OPENZIM_MCP_LIBRARY": str(Path(sys.prefix) / "no-library")}
+    server = StdioServerParameters(command=command, args=server_arguments, env=no_library)
+    async with Client(server) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
         print(f"$ openzim-mcp {' '.join(server_arguments)}")
         print(f"connected in {time.perf_counter() - start:.1f} s; tools: {', '.join(tools)}\n")

@@ -159,7 +159,9 @@ def demo_calls() -> str:
     ]
 
     async def call_server() -> str:
-        server = StdioServerParameters(command=sys.executable, args=[*_SERVER_ARGUMENTS, "--mode", "advanced"])
+        no_library = {"OPENZIM_MCP_LIBRARY": str(record_terminal.NO_LIBRARY)}
+        arguments = [*_SERVER_ARGUMENTS, "--mode", "advanced"]
+        server = StdioServerParameters(command=sys.executable, args=arguments, env=no_library)
         async with Client(server) as client:
             answers = [(await client.call_tool(tool, arguments)).content[0] for tool, arguments in calls]
         return "\n\n".join(

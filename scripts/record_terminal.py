@@ -18,6 +18,8 @@ from rich.text import Text
 
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "terminal.svg"
+NO_LIBRARY = ROOT / ".venv" / "no-library"
+"""A directory that does not exist, so that the handbook is used."""
 WIDTH = 92
 COMMANDS = (
     "openzim-mcp list",
@@ -34,6 +36,7 @@ def run_line(line: str, **variables: str) -> str:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(user_settings)}
     screen = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "COLUMNS": str(WIDTH), "PYTHONIOENCODING": "utf-8"}
     screen["XDG_CACHE_HOME"] = str(ROOT / ".venv" / "no-cache")  # without results of `verify` on this machine
+    screen["OPENZIM_MCP_LIBRARY"] = str(NO_LIBRARY)
     return run_on_terminal(command, inherited | screen | variables, with_errors=False)[1]
 
 

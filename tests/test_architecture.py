@@ -25,11 +25,11 @@ LAYERS = [
     {"library"},
     {"worker"},
     {"calls"},
-    {"cursors", "files", "uris", "zimfile"},
+    {"cursors", "uris", "zimfile"},
     {"logs", "telemetry"},
     {"config"},
     {"config_errors"},
-    {"errors", "languages", "text", "token_bucket", "tokens"},
+    {"errors", "files", "languages", "text", "token_bucket", "tokens"},
     {"__init__"},
 ]
 # A folder owns a library for all of its modules.
