@@ -83,7 +83,7 @@ def test_completion_script_exists_for_each_shell(shell: str) -> None:
     assert f"_OPENZIM_MCP_COMPLETE={shell}_complete" in run("completion", shell).out
 
 
-def test_bash_completes_commands_and_options() -> None:
+def test_bash_completes_commands_options_archives_and_clients(town_zim: Path) -> None:
     def complete(*words: str) -> list[str]:
         line = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
         result = run(_OPENZIM_MCP_COMPLETE="bash_complete", **line)
@@ -92,6 +92,10 @@ def test_bash_completes_commands_and_options() -> None:
     assert complete("openzim-mcp", "compl") == ["completion"]
     assert complete("openzim-mcp", "--mo") == ["--mode"]
     assert complete("openzim-mcp", "completion", "b") == ["bash"]
+    assert complete("openzim-mcp", "connect", "c") == ["claude-desktop", "claude-code", "cursor"]
+    assert complete("openzim-mcp", "info", "hand") == ["handbook"]
+    assert complete("openzim-mcp", "ask", "x", "--archive", "hand") == ["handbook"]
+    assert complete("openzim-mcp", "verify", "--dir", str(town_zim), "tow") == ["towns_en_all_2026-01"]
 
 
 def test_every_exit_code_has_a_meaning() -> None:

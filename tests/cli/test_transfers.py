@@ -367,3 +367,25 @@ def test_archive_of_a_kiwix_serve_is_installed(library: LocalLibrary, tmp_path: 
     states = [listing.json["archives"][0]["state"] for listing in (catalog_before, catalog_after)]
     assert states == ["absent", "installed"]
     assert (library.zims / archive.name).read_bytes() == archive.read_bytes()
+
+
+def test_download_makes_the_library_and_says_how_to_ask(library: LocalLibrary, town_zim: Path, tmp_path: Path) -> None:
+    library.add(town_zim)
+    home = {"OPENZIM_MCP_LIBRARY": str(tmp_path / "mine")}
+
+    result = run(*library.arguments("download", "towns_en_all"), **library.environment, **home)
+
+    assert result.code == 0, result.err
+    assert (tmp_path / "mine" / "towns_en_all_2026-01.zim").exists()
+    assert "To ask: openzim-mcp ask YOUR QUESTION\n" in result.err
+    assert "| towns_en_all_2026-01 |" in run("list", **home).out
+
+
+def test_catalog_without_sizes_has_no_column_for_them(library: LocalLibrary, tmp_path: Path) -> None:
+    file = tmp_path / "library.xml"
+    file.write_text('<library><book id="1" name="wiki_en" title="Wiki" url="http://127.0.0.1/wiki_en.zim" /></library>')
+
+    result = run("catalog", "--library", file, **library.environment)
+
+    assert result.code == 0
+    assert result.out.startswith("| name | date | contents | lang | installed | title |")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _HEADER = ("name", "date", "size", "contents", "lang", "installed", "title")
 _WRAPPED_COLUMNS = {"contents", "title"}
+_OPTIONAL_COLUMNS = ("lang", "installed", "date", "contents")
 _DEFAULT_ROWS = 40
 _SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]?)(?P<binary>I?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -102,7 +103,10 @@ def _show_entries(
         "archives": [_entry_payload(entry, state) for entry, state in matches],
     }
     rows = [_entry_row(entry, state) for entry, state in matches]
-    table = Table(_HEADER, rows, frozenset({"size"}), frozenset(_HEADER) - _WRAPPED_COLUMNS)
+    whole = frozenset(_HEADER) - _WRAPPED_COLUMNS
+    table = Table(_HEADER, rows, frozenset({"size"}), whole, _OPTIONAL_COLUMNS)
+    if not any(entry.size for entry, _ in matches):
+        table = table.without("size")
     terminal.show(payload, table if rows else "No archive matches.")
     if total > len(matches) and not terminal.as_json:
         terminal.info(f"{total - len(matches)} more: add words, or --limit {total}.")

@@ -143,7 +143,27 @@ def _for_people(error: errors.OpenZimMcpError) -> errors.OpenZimMcpError:
     return type(error)(message, hint=hint or None, **error.details)
 
 
-archive_option = click.option("--archive", metavar="NAME", help="Use only this archive; the date may be omitted.")
+def complete_archive(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the name of an archive in the directories that are typed so far, or a path."""
+    from openzim_mcp.cli import runtime  # noqa: PLC0415  only completion needs it
+    from openzim_mcp.library.scan import make_scanner  # noqa: PLC0415
+
+    typed = [word for name in ("options", "directories", "archives") for word in context.params.get(name) or ()]
+    directories = [path for word in typed if os.path.exists(path := os.path.expanduser(word))]
+    try:
+        archives = make_scanner(runtime.load_command_settings(directories)).scan().archives
+    except errors.OpenZimMcpError:
+        archives = ()
+    names = [CompletionItem(archive.name) for archive in archives if archive.name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
+
+
+archive_option = click.option(
+    "--archive",
+    metavar="NAME",
+    shell_complete=complete_archive,
+    help="Use only this archive; the date may be omitted.",
+)
 
 
 def directory_option(function: CommandFunction) -> CommandFunction:

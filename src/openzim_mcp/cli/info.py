@@ -25,7 +25,7 @@ _COUNT_LABELS = {"articles": "articles", "entries": "entries", "media": "images 
 
 
 @command.command("openzim-mcp info wikipedia_en_all", "openzim-mcp info ~/zims", "openzim-mcp info ./wiki.zim --json")
-@click.argument("archives", nargs=-1, metavar="[ARCHIVE|DIRECTORY]...")
+@click.argument("archives", nargs=-1, metavar="[ARCHIVE|DIRECTORY]...", shell_complete=command.complete_archive)
 @command.directory_option
 def run(terminal: Terminal, archives: tuple[str, ...], directories: list[str]) -> Exit | None:
     """Describe an ARCHIVE, given by name or as a .zim file, or all in a DIRECTORY: title, date, counts, indexes."""

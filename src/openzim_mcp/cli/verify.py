@@ -37,7 +37,7 @@ class VerifiedArchive:
     "openzim-mcp verify wikipedia_en_all",
     "openzim-mcp verify ~/Downloads/*.zim",
 )
-@click.argument("archives", nargs=-1, metavar="[ARCHIVE|DIRECTORY]...")
+@click.argument("archives", nargs=-1, metavar="[ARCHIVE|DIRECTORY]...", shell_complete=command.complete_archive)
 @command.directory_option
 def run(terminal: Terminal, archives: tuple[str, ...], directories: list[str]) -> Exit | None:
     """Check each ARCHIVE, given by name or as a .zim file, or all in a DIRECTORY: checksum, entries and indexes.
