@@ -67,6 +67,12 @@ def test_search_lists_articles_with_passages(archives: Path) -> None:
     assert "  \n   isles_en_all_2026-01.zim: Ravenport\n" in result.out
 
 
+def test_snippet_that_begins_like_a_list_stays_one_paragraph(zims: Path) -> None:
+    result = run("search", "elizabeth", "--limit", "1", zims / "real/wikipedia_en_100_mini_2022-10.zim")
+
+    assert result.out.startswith("1. **Elizabeth II**  \n   **Elizabeth** II - ")
+
+
 def test_search_names_archives_that_failed(archives: Path) -> None:
     assert "broken.zim: " in run("search", "herring", archives).err
 

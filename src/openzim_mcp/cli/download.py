@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openzim_mcp.cli import command, transfers
+from openzim_mcp.cli import command, runtime, transfers
 from openzim_mcp.cli.terminal import Cell, Table
 from openzim_mcp.text import format_size
 
@@ -90,6 +90,6 @@ def _show_results(terminal: Terminal, directory: str, installed: list[Transfer],
         terminal.show(payload, *table)
     if rows:
         argument = transfers.directory_argument(directory)
-        terminal.info(f"Directory: {directory}")
+        terminal.info(f"Directory: {runtime.display_path(directory)}")
         terminal.info(f"To ask: openzim-mcp ask YOUR QUESTION{argument}")
         terminal.info(f"To connect a client: openzim-mcp connect CLIENT{argument} --write")

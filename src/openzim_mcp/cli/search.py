@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from openzim_mcp.app.app import App
     from openzim_mcp.app.search import MergedHit, MergedPage, SearchPage
     from openzim_mcp.cli.terminal import Terminal
+
+_BLOCK_MARKS = re.compile(r"^(?:[-*+#>|]+ )+")
 
 
 @command.command(
@@ -78,7 +81,7 @@ def _numbered_list(hits: list[MergedHit], offset: int) -> str:
     for number, hit in enumerate(hits, offset + 1):
         section = f" › {hit.section}" if hit.section else ""
         # A snippet may begin with the mark of a list; two spaces at the end of a line are a line break.
-        snippet = " ".join(hit.snippet.split()).lstrip("-*+#>| ") if hit.snippet else ""
+        snippet = _BLOCK_MARKS.sub("", " ".join(hit.snippet.split())) if hit.snippet else ""
         rows = [f"**{hit.title}**{section}", *filter(None, [snippet]), f"{hit.archive}: {hit.path}"]
         lines.append(f"{number}. " + "  \n   ".join(rows))
     return "\n".join(lines) or "Nothing was found."

@@ -54,6 +54,7 @@ _ASCII_REPLACEMENTS = {
 }
 _MIN_WIDTH_FOR_BARS = 60
 _MIN_COLUMN_WIDTH = 11
+_MAX_WORD_WIDTH = 20
 _MAX_LISTED_NAMES = 20
 _DETAIL_LABELS = {
     "did_you_mean": "Nearest",
@@ -156,11 +157,14 @@ def _min_table_width(table: Table) -> int:
     """Return the width below which the columns are too narrow to read."""
     from rich.cells import cell_len  # noqa: PLC0415
 
-    widths = {
-        name: max(map(cell_len, [name, *(_as_cell(row[column]).text for row in table.rows)]))
-        for column, name in enumerate(table.header)
-    }
-    return sum(2 + (width if name in table.whole else min(width, _MIN_COLUMN_WIDTH)) for name, width in widths.items())
+    total = 0
+    for column, name in enumerate(table.header):
+        texts = [name, *(_as_cell(row[column]).text for row in table.rows)]
+        width = max(map(cell_len, texts))
+        longest_word = max((cell_len(word) for text in texts for word in text.split()), default=0)
+        readable_width = max(_MIN_COLUMN_WIDTH, min(longest_word, _MAX_WORD_WIDTH))
+        total += 2 + (width if name in table.whole else min(width, readable_width))
+    return total
 
 
 def _stack_rows(table: Table) -> Iterator[RenderableType]:
@@ -371,9 +375,10 @@ class Terminal:
         sys.stdout.flush()
 
     def info(self, text: str, style: Style = "dim") -> None:
-        """Write a line to standard error."""
+        """Write a line to standard error; a sentence is wrapped between words, a command to copy is not."""
         if _supports_color(sys.stderr):
-            _make_console(sys.stderr).print(_render_text(Cell(text, style)), soft_wrap=True)
+            has_command = "openzim-mcp " in text
+            _make_console(sys.stderr).print(_render_text(Cell(text, style)), soft_wrap=has_command)
         else:
             sys.stderr.write(f"{replace_control(text)}\n")
 
