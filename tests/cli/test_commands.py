@@ -39,7 +39,7 @@ def test_directories_come_from_argument_option_setting_or_handbook(isles_zim: Pa
 
     assert ["Ada Quill" in result.json["answer"] for result in answers] == [True, True, True]
     assert run("list", "--json").json["archives"][0]["name"] == "handbook.zim"
-    assert "using the handbook" in run_on_terminal("list").out
+    assert "using the handbook" in run_on_terminal("list", columns=200).out
 
 
 def test_ask_without_answer_exits_1(isles_zim: Path) -> None:
