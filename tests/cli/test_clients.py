@@ -217,14 +217,28 @@ def test_environment_of_a_client_is_kept(tmp_path: Path, town_zim: Path) -> None
     entry = {"command": "uvx", "args": ["openzim-mcp", "~/zims"], "env": {"OPENZIM_MCP_TOOL_MODE": "advanced"}}
     file.write_text(json.dumps({"mcpServers": {"zim": entry}}))
 
-    run("connect", "cursor", "--file", file, "--write")
+    missing = run("connect", "cursor", "--file", file, "--write", HOME=str(tmp_path))
     kept = json.loads(file.read_text())["mcpServers"]["zim"]
     run("connect", "cursor", town_zim, "--file", file, "--write")
     changed = json.loads(file.read_text())["mcpServers"]["zim"]
 
+    assert missing.code == 0
+    assert f"Cursor gets: nothing: '{tmp_path}/zims' does not exist" in missing.err
     assert (kept["args"], kept["env"]) == (["~/zims"], entry["env"])
     assert Path(kept["command"]).name.startswith("openzim-mcp")
     assert (changed["args"], changed["env"]) == ([str(town_zim)], entry["env"])
+
+
+@pytest.mark.parametrize("variable", ["OPENZIM_MCP_ALLOWED_DIRECTORIES", "OPENZIM_MCP_LIBRARY"])
+def test_directories_in_the_variables_of_a_client_count(tmp_path: Path, town_zim: Path, variable: str) -> None:
+    file = tmp_path / "mcp.json"
+    entry = {"command": "openzim-mcp", "args": [], "env": {variable: str(town_zim.parent)}}
+    file.write_text(json.dumps({"mcpServers": {"zim": entry}}))
+
+    result = run("connect", "cursor", "--file", file, "--write")
+
+    assert result.err.endswith(f"Cursor gets: 1 archive in {town_zim.parent}\n")
+    assert json.loads(file.read_text())["mcpServers"]["zim"]["args"] == []
 
 
 def test_connect_says_what_the_client_gets(tmp_path: Path, town_zim: Path) -> None:

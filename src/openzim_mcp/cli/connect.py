@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
@@ -14,7 +15,7 @@ from openzim_mcp.cli.terminal import Cell, Lines, Table
 from openzim_mcp.library.scan import make_scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from openzim_mcp.cli.clients import Client
     from openzim_mcp.cli.terminal import Style, Terminal
@@ -94,15 +95,17 @@ def _connect(
 ) -> None:
     path, server = options["file"] or clients.find_config(client), options["server"]
     arguments: list[str] = []
+    variables: dict[str, str] = {}
 
     def add_server(text: str) -> str:
         old_command = client.find_command(text, server) if text.strip() else None
         arguments[:] = _given_arguments(clients.program_arguments(old_command or []), mode, directories)
+        variables.update(client.find_environment(text, server) if old_command else {})
         return client.add_server(text, server, client.make_entry(program.server_command(arguments)))
 
     if change_config(terminal, client, options, add_server):
         terminal.info(client.next_step.format(file=path, server=server))
-    terminal.info(f"{client.title} gets: {describe_served(arguments)}")
+    terminal.info(f"{client.title} gets: {describe_served(arguments, variables)}")
 
 
 def _connect_url(terminal: Terminal, client: Client, url: str, token: str | None, options: ConfigOptions) -> None:
@@ -146,12 +149,18 @@ def split_arguments(arguments: Sequence[str]) -> tuple[dict[str, str | None], li
     return options, directories
 
 
-def describe_served(arguments: Sequence[str]) -> str:
-    """Say which archives a server with these arguments serves, on this machine and now."""
+def describe_served(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Say which archives a server with these arguments and variables serves, on this machine and now."""
     options, directories = split_arguments(arguments)
-    settings = runtime.load_command_settings(directories)
+    named = variables.get("OPENZIM_MCP_ALLOWED_DIRECTORIES", "")
+    try:
+        settings = runtime.load_command_settings(directories or list(filter(None, named.split(os.pathsep))))
+    except errors.OpenZimMcpConfigurationError as error:
+        return f"nothing: {error.message}"
     if "--follow-links" in options:
         settings = settings.model_copy(update={"follow_links": True})
+    if variables.get("OPENZIM_MCP_LIBRARY"):
+        settings = settings.model_copy(update={"library": Path(variables["OPENZIM_MCP_LIBRARY"]).expanduser()})
     scan = make_scanner(settings).scan()
     if scan.is_handbook:
         library = runtime.display_path(settings.library_directory)

@@ -49,8 +49,7 @@ _OPTIONS = {
 """How errors name the settings that were given on the command line."""
 
 
-def serve_parser() -> argparse.ArgumentParser:
-    """Return the parser of the server's command line."""
+def _serve_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="openzim-mcp",
         usage="openzim-mcp [serve] [options] [DIRECTORY …]\n       openzim-mcp COMMAND …",
@@ -86,11 +85,11 @@ def serve_parser() -> argparse.ArgumentParser:
 def format_help() -> str:
     """Return the help of the program, 100 columns wide."""
     os.environ["COLUMNS"] = "100"
-    return serve_parser().format_help()
+    return _serve_parser().format_help()
 
 
 def _parse_settings(arguments: Sequence[str]) -> Settings:
-    options = vars(serve_parser().parse_args(arguments))
+    options = vars(_serve_parser().parse_args(arguments))
     # Imported after parsing: --help and --version do not need it, and it takes most of their time.
     from openzim_mcp import config  # noqa: PLC0415
 
