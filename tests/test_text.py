@@ -19,6 +19,8 @@ from openzim_mcp import text
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("lone \ud800 surrogate", "lone surrogate"),
         ("日本語 Zürich 😀", "日本語 Zürich 😀"),
+        ("1914\xad18", "1914-18"),
+        ("1\u200b5 and 2\u20643 and a\u200b5", "1 5 and 2 3 and a5"),
     ],
 )
 def test_safe_line_has_no_invisible_characters(raw: str, safe: str) -> None:
@@ -27,6 +29,14 @@ def test_safe_line_has_no_invisible_characters(raw: str, safe: str) -> None:
 
 def test_safe_line_marks_where_it_was_cut() -> None:
     assert text.safe_line("x" * 100, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("marked", "mark", "plain"),
+    [("**a** b**c", "**", "a bc"), ("1**2**3", "**", "1 2 3"), ("1****2", "**", "1 2"), ("plain", "`", "plain")],
+)
+def test_removed_marks_join_no_digits(marked: str, mark: str, plain: str) -> None:
+    assert text.remove_mark(marked, mark) == plain
 
 
 def test_control_characters_are_replaced_but_not_layout() -> None:

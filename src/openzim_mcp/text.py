@@ -18,6 +18,7 @@ _INVISIBLE = re.compile(
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ue000-\uf8ff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]+|[\u200c\u200d]{2,}"
 )
+_INVISIBLE_IN_NUMBER = re.compile(rf"\d(?:{_INVISIBLE.pattern}|[\u200c\u200d])+(?=\d)")
 # The invisible characters that `str.isprintable` accepts.
 _PRINTABLE_INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
@@ -60,10 +61,23 @@ _SENTENCE_END = re.compile(
 
 
 def strip_invisible(text: str) -> str:
-    """Remove the characters that cannot be seen."""
+    """Remove the characters that cannot be seen; two digits that they stand between are kept apart."""
     if text.isprintable() and (text.isascii() or not _PRINTABLE_INVISIBLE.search(text)):
         return text
-    return _INVISIBLE.sub("", text)
+    return _INVISIBLE.sub("", _INVISIBLE_IN_NUMBER.sub(_split_number, text))
+
+
+def _split_number(match: re.Match[str]) -> str:
+    # A soft hyphen between digits is nearly always a hyphen of an old encoding, as in 1914-18.
+    return match[0][0] + ("-" if "\xad" in match[0] else " ")
+
+
+def remove_mark(text: str, mark: str) -> str:
+    """Remove a mark of Markdown such as **; two digits that it stands between are kept apart."""
+    first, *others = text.split(mark)
+    for part in others:
+        first += f" {part}" if first[-1:].isdecimal() and part[:1].isdecimal() else part
+    return first
 
 
 def replace_control(text: str, replacement: str = "") -> str:

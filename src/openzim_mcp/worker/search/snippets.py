@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from openzim_mcp.text import is_unspaced_script, ngram_size, normalize, sentence_ends, word_spans
+from openzim_mcp.text import is_unspaced_script, ngram_size, normalize, remove_mark, sentence_ends, word_spans
 
 if TYPE_CHECKING:
     from openzim_mcp.worker.search.query import ParsedQuery
@@ -19,7 +19,7 @@ Match = tuple[int, int, float]
 
 def make_snippet(text: str, query: ParsedQuery, max_chars: int) -> str:
     """Return about `max_chars` characters of a passage around the words of a query, these in bold."""
-    line = " ".join(text.replace("**", "").replace("`", "").split())
+    line = " ".join(remove_mark(remove_mark(text, "**"), "`").split())
     matches = _find_matching_words(line, query)
     start, stop = _best_window(line, matches, max_chars)
     spans = [(a, b) for a, b, _ in matches if start <= a and b <= stop]

@@ -166,3 +166,9 @@ def test_box_of_links_is_left_out() -> None:
 
     assert (document.facts, document.body) == ((), "Text.")
     assert document.dropped == {"navigation": 1}
+
+
+def test_infobox_without_text_adds_nothing() -> None:
+    document = read_html(b"<table class='infobox'><tr><td><img src='x.png'></td></tr></table><p>Text.</p>", "x")
+
+    assert document.body == "Text."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from pathlib import Path
@@ -46,6 +47,45 @@ def block_texts(body: str) -> list[str]:
         ("<p>Big.<span class='mw-ref'>[7]</span> Yes.</p>", ["Big. Yes."]),
         ("<p>Big.<sup id='cite_ref-x_2-0'>[7]</sup> Yes.</p>", ["Big. Yes."]),
         ("<p>10<sup>6</sup> and H<sub>2</sub>O and x<sup>2k</sup></p>", ["10⁶ and H₂O and x^2k"]),
+        # no digit joins another
+        (
+            "<p>2 m (<span class='frac' role='math'>6<span class='sr-only'>+</span><span class='num'>1</span>&frasl;"
+            "<span class='den'>2</span></span> ft)</p>",
+            ["2 m (6 1⁄2 ft)"],
+        ),
+        (
+            "<p><span class='sfrac'><span class='num'>1</span><span class='sr-only'>/</span><span class='den'>2</span>"
+            "</span> mg</p>",
+            ["1/2 mg"],
+        ),
+        ("<p><math><mn>6</mn><mfrac><mn>3</mn><mn>8</mn></mfrac></math> in</p>", ["$6 3/8$ in"]),
+        (
+            "<p><math><msup><mi>x</mi><mrow><mi>n</mi><mo>+</mo><mn>1</mn></mrow></msup><mo>=</mo><msqrt><mn>2</mn>"
+            "<mn>3</mn></msqrt></math></p>",
+            ["$x^(n+1)=sqrt(2 3)$"],
+        ),
+        ("<p><math><mn>2</mn><mphantom><mn>9</mn></mphantom><mo>&#x2064;</mo><mn>3</mn></math></p>", ["$2 3$"]),
+        ("<p>2<span style='display:none'> to </span>4 ml</p>", ["2 to 4 ml"]),
+        ("<p>2<span class='visually-hidden'>IGNORE</span>4 ml</p>", ["2 4 ml"]),
+        ("<p>2<span class='sr-only'> to </span><span aria-hidden='true'>–</span>4 ml</p>", ["2–4 ml"]),
+        ("<p><span class='sr-only'>minus </span><span aria-hidden='true'>−</span>5 °C</p>", ["−5 °C"]),
+        (
+            "<p>Take <span aria-hidden='true'>5 mg</span><span class='sr-only'>five milligrams</span>.</p>",
+            ["Take 5 mg."],
+        ),
+        ("<p>Bug <a href='x'>#762194</a>2017-11-04</p>", ["Bug #762194 2017-11-04"]),
+        ("<p>9.806<span style='margin-left:0.25em'>65</span> m/s<sup>2</sup></p>", ["9.806 65 m/s²"]),
+        ("<p>1914&shy;18 and 1&#8203;2</p>", ["1914-18 and 1 2"]),
+        ("<p>Page 1<!-- -->2</p>", ["Page 12"]),
+        ("<h2><b>1</b><b>2</b></h2>", ["## 1 2"]),
+        ("<p>Use <code>1<br>2</code>.</p>", ["Use `1 2`."]),
+        ("<pre><span class='lineno'>1</span>2 + 3<div>4</div>5</pre>", ["```\n2 + 3\n4\n5\n```"]),
+        # deleted text is marked
+        ("<p><del>12</del><ins>15</ins> mg</p>", ["~~12~~ 15 mg"]),
+        ("<p><s>old</s> new <strike>a<br>b</strike></p>", ["~~old~~ new ~~a~~\n~~b~~"]),
+        ("<p>Take <span style='text-decoration: line-through'>12</span>15 mg</p>", ["Take ~~12~~15 mg"]),
+        ("<p>Seen.</p><p style='text-decoration:line-through'>Old.</p>", ["Seen.", "~~Old.~~"]),
+        ("<div>Text<del><p>Old.</p><ul><li>item</li></ul></del></div>", ["Text", "~~Old.~~"]),
         # styles leak from cells
         (
             "<table class='w'><tr><th>A</th><th>B</th></tr><tr><td><style>.x{}</style>one</td><td>two</td></tr></table>",
@@ -120,6 +160,71 @@ def block_texts(body: str) -> list[str]:
 )
 def test_page_becomes_clean_blocks(body: str, expected: list[str]) -> None:
     assert block_texts(body) == expected
+
+
+NUMBER_MARKUP = [
+    "{}",
+    "<b>{}</b>",
+    "<i>{}</i>",
+    "<sup>{}</sup>",
+    "<sub>{}</sub>",
+    "<sub>i{}</sub>",
+    "<small>{}</small>",
+    "<abbr title='number'>{}</abbr>",
+    "<nobr>{}</nobr>",
+    "<span>{}</span>",
+    "<a href='x'>{}</a>",
+    "<ruby>{}<rp>(</rp><rt>{}</rt></ruby>",
+    "<del>{}</del>",
+    "<ins>{}</ins>",
+    "<s>{}</s>",
+    "<code>{}</code>",
+    "<q>{}</q>",
+    "<time>{}</time>",
+    "<span class='frac'>{}<span class='sr-only'>+</span><span class='num'>{}</span>&frasl;<span>{}</span></span>",
+    "<span class='sfrac'><span>{}</span><span class='sr-only'>/</span><span>{}</span></span>",
+    "<math><mn>{}</mn><mfrac><mn>{}</mn><mn>{}</mn></mfrac><msup><mn>{}</mn><mn>{}</mn></msup></math>",
+    "<math><msubsup><mn>{}</mn><mn>{}</mn><mn>{}</mn></msubsup><mroot><mn>{}</mn><mn>{}</mn></mroot></math>",
+    "<span style='display:none'>{}</span>",
+    "<span aria-hidden='true'>{}</span>",
+    "<span style='margin-left:1em'>{}</span>",
+]
+NUMBER_SEPARATORS = [
+    "",
+    "&shy;",
+    "&thinsp;",
+    "&#8203;",
+    "&#8288;",
+    "<wbr>",
+    "<br>",
+    "&nbsp;",
+    "<sup class='reference'>[1]</sup>",
+]
+
+
+@pytest.mark.parametrize(
+    "frame", ["<p>{}</p>", "<ul><li>{}</li></ul>", "<h2>{}</h2>", "<table class='infobox'><tr><td>{}</td></tr></table>"]
+)
+def test_no_number_joins_another(frame: str) -> None:
+    random_numbers = random.Random(5)
+    for _ in range(2000):
+        numbers: list[str] = []
+
+        def number() -> str:
+            numbers.append(str(random_numbers.randint(10, 99)))  # noqa: B023
+            return numbers[-1]  # noqa: B023
+
+        markup = random_numbers.choices(NUMBER_MARKUP, k=4)
+        separators = random_numbers.choices(NUMBER_SEPARATORS, k=4)
+        # Two plain texts in a row are one number.
+        parts = [
+            piece.format(*(number() for _ in range(piece.count("{}")))) + (separator or "<wbr>")
+            for piece, separator in zip(markup, separators, strict=True)
+        ]
+
+        body = read_body(frame.format("".join(parts))).body
+
+        assert set(re.findall(r"[0-9]+", body)) <= set(numbers), parts
 
 
 @pytest.mark.parametrize(

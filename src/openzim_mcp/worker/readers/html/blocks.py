@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from openzim_mcp.text import strip_invisible
+from openzim_mcp.text import remove_mark, strip_invisible
 from openzim_mcp.worker.readers.html.boilerplate import is_generated_id
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ _CODE_LANGUAGE = re.compile(
 _NOT_LANGUAGES = frozenset({"default", "notranslate", "none", "text", "plain", "highlight", "source", "content"})
 _PERMALINK_MARKS = " ¶#§🔗\n"
 _MAX_ANCHOR_PARENTS = 3
+_MARKUP_IN_CODE = "br, div, p, li, td, [class*=lineno], [class*=line-number], [style], [hidden], del, s, strike"
+_PLAIN_CODE_TAGS = frozenset({"-text", "-comment", "span", "a", "em", "b", "i", "var"})
+_MAX_CODE_DEPTH = 40
 _POST_LEVEL = 2
 _MAX_POST_HEADER_CHARS = 300
 
@@ -43,7 +46,7 @@ def add_heading(walker: Walker, node: LexborNode, attributes: Attributes) -> Non
     walker.flush()
     level = max(int(str(node.tag)[1]), walker.min_heading_level)
     anchor = _heading_anchor(walker, node, attributes, anchor_before)
-    title = walker.walk_into_line(node).replace("**", "").replace("`", "").strip(_PERMALINK_MARKS)
+    title = remove_mark(remove_mark(walker.walk_into_line(node), "**"), "`").strip(_PERMALINK_MARKS)
     if not title:
         return
     if walker.is_nested:
@@ -131,10 +134,15 @@ def _add_term(walker: Walker, node: LexborNode) -> None:
     if "sig" in (attributes.get("class") or ""):
         for permalink in node.css(".headerlink, .viewcode-link"):
             permalink.decompose()
-        text = strip_invisible(" ".join(node.text().split())).strip(_PERMALINK_MARKS).removesuffix("[source]").strip()
+        text = (
+            strip_invisible(" ".join(code_text(walker, node).split()))
+            .strip(_PERMALINK_MARKS)
+            .removesuffix("[source]")
+            .strip()
+        )
         term = f"`{text.replace('`', '')}`"
     else:
-        text = walker.walk_into_line(node).replace("**", "").strip(_PERMALINK_MARKS)
+        text = remove_mark(walker.walk_into_line(node), "**").strip(_PERMALINK_MARKS)
         term = f"**{text}**"
     if text:
         walker.add_block("definition", term, attributes.get("id") or "")
@@ -143,19 +151,51 @@ def _add_term(walker: Walker, node: LexborNode) -> None:
 def add_preformatted(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
     """Add code as it is, in a fence with its language."""
     walker.flush()
-    pieces = []
-    for inner in node.traverse(include_text=True):
-        if inner.tag == "-text":
-            pieces.append(inner.text_content or "")
-        elif inner.tag == "br":
-            pieces.append("\n")
-    text = "\n".join(strip_invisible(line) if not line.isascii() else line for line in "".join(pieces).split("\n"))
+    lines = code_text(walker, node).split("\n")
+    text = "\n".join(strip_invisible(line) if not line.isascii() else line for line in lines)
     text = text.strip("\n").rstrip()
     fence = "```"
     while fence in text:
         fence += "`"
     if text:
         walker.add_block("code", f"{fence}{_code_language(node)}\n{text}\n{fence}")
+
+
+def code_text(walker: Walker, node: LexborNode) -> str:
+    """Return code without line numbers and hidden text; elements that start a line do so here."""
+    if _is_plain_code(node):
+        return node.text()
+    pieces: list[str] = []
+    _add_code_pieces(walker, node, pieces, 0)
+    return "".join(pieces)
+
+
+def _is_plain_code(node: LexborNode) -> bool:
+    if node.tag == "pre":
+        return node.css_first(_MARKUP_IN_CODE) is None
+    # A query would cost more than all the rest of a short piece of code; it has little markup, and seldom deeper.
+    child = node.first_child
+    while child is not None and child.tag in _PLAIN_CODE_TAGS:
+        child = child.next
+    return child is None
+
+
+def _add_code_pieces(walker: Walker, node: LexborNode, pieces: list[str], depth: int) -> None:
+    for child in node.iter(include_text=True):
+        if child.tag == "-text":
+            pieces.append(child.text_content or "")
+        elif child.tag == "br":
+            pieces.append("\n")
+        elif depth < _MAX_CODE_DEPTH and not walker.is_skipped(child, child.attributes):
+            is_cell = child.tag in {"td", "th"}
+            is_line = child.tag in BLOCK_TAGS and not is_cell
+            if is_line and pieces and not pieces[-1].endswith("\n"):
+                pieces.append("\n")
+            _add_code_pieces(walker, child, pieces, depth + 1)
+            if is_cell:
+                pieces.append(" ")
+            elif is_line and pieces and not pieces[-1].endswith("\n"):
+                pieces.append("\n")
 
 
 def _code_language(node: LexborNode) -> str:
@@ -238,3 +278,4 @@ TAG_HANDLERS: dict[str, Handler] = {
     "blockquote": add_quote,
     "figure": add_figure,
 }
+BLOCK_TAGS = frozenset(TAG_HANDLERS) | {"table"}

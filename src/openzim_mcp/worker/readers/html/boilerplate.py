@@ -27,9 +27,7 @@ _SKIPPED_CLASSES = frozenset(
     "notable-traits tooltip copy-path anchor-icon permalink hash-link viewcode-link search-form test-arrow hideme "
     "out-of-band since rightside collapse-toggle sub-logo-container mobile-topbar dynheader md-sidebar md-footer "
     "md-header breadcrumb breadcrumbs navheader navfooter docnav "
-    # for screen readers only
-    "sr-only visually-hidden visuallyhidden d-none screen-reader-text screen-reader-only hide-when-compact skip-link "
-    "skiplink headermenu "
+    "d-none hide-when-compact skip-link skiplink headermenu "
     # second copies of formulas
     "MathJax_Preview MathJax MathJax_CHTML MathJax_SVG MJX_Assistive_MathML mjx-chtml katex-html "
     # Stack Exchange
@@ -38,16 +36,22 @@ _SKIPPED_CLASSES = frozenset(
     "js-follow-post js-suggest-edit-post comment-user comment-date comment-score comment-actions comment-copyright "
     "js-license".split()
 )
+_SCREEN_READER_CLASSES = frozenset(
+    "sr-only visually-hidden visuallyhidden screen-reader-text screen-reader-only".split()
+)
 _REFERENCE_LISTS = frozenset(["reflist", "references", "mw-references-wrap", "references-column-count", "refsection"])
 _HATNOTES = frozenset({"hatnote", "dablink", "rellink"})
 _FIGURES = frozenset({"thumb", "gallery", "gallerybox", "thumbinner"})
 _INFOBOXES = ("infobox", "sinottico", "taxobox", "infotaula")
+_SEPARATOR_SIGNS = frozenset("+ - − – ± × x / ⁄ ∕ : . , ~".split())  # noqa: RUF001
+_SEPARATOR_WORDS = frozenset("to or and by through plus minus over bis oder und à ou et a o y до или и".split())
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|%|\s*;|\s*$)"
     r"|(?<![\w-])opacity\s*:\s*0(?:\.0+)?\s*(?:;|$)|text-indent\s*:\s*-\d{3,}|(?:left|top)\s*:\s*-\d{4,}px"
     r"|(?<![\w-])color\s*:\s*transparent|clip\s*:\s*rect\(\s*[01]px",
     re.IGNORECASE,
 )
+_STRIKING_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
 
 
 class ElementRole:
@@ -61,6 +65,24 @@ class ElementRole:
     HATNOTE = 32
     FIGURE = 64
     INFOBOX = 128
+    SCREEN_READER = 256
+    """Only for screen readers; such elements are skipped too."""
+
+
+def number_separator(hidden_text: str, *, is_in_fraction: bool) -> list[str]:
+    """Return what to write for hidden text between two numbers: a sign, a word such as "to", or nothing."""
+    text = hidden_text.strip()
+    if text == "+" and is_in_fraction:
+        # A range of two mixed numbers would be read as a sum.
+        return [" "]
+    if text in _SEPARATOR_SIGNS:
+        return [text]
+    return [f" {text} "] if text.lower() in _SEPARATOR_WORDS else []
+
+
+def is_sign(text: str) -> bool:
+    """Return whether a text is one sign, such as a minus."""
+    return text.strip() in _SEPARATOR_SIGNS
 
 
 def is_generated_id(name: str) -> bool:
@@ -75,6 +97,8 @@ def element_roles(classes: str) -> int:
     roles = 0
     if names & _SKIPPED_CLASSES and "rt-commentedText" not in names:
         roles |= ElementRole.SKIPPED
+    if names & _SCREEN_READER_CLASSES:
+        roles |= ElementRole.SKIPPED | ElementRole.SCREEN_READER
     if "mwe-math" in classes or "katex" in names:
         roles |= ElementRole.FORMULA
     if names & {"reference", "mw-ref"} and "reference-text" not in names:
@@ -96,3 +120,9 @@ def element_roles(classes: str) -> int:
 def is_hiding_style(style: str) -> bool:
     """Return whether a style attribute makes its element invisible."""
     return _HIDING_STYLE.search(style) is not None
+
+
+@lru_cache(maxsize=20_000)
+def is_striking_style(style: str) -> bool:
+    """Return whether a style attribute strikes its text through."""
+    return "line-through" in style and _STRIKING_STYLE.search(style) is not None

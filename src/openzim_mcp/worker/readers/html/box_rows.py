@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from openzim_mcp.text import strip_invisible
+from openzim_mcp.text import remove_mark, strip_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _BULLET = re.compile(r"^[-–—•·‣▪\s]+")  # noqa: RUF001
 _LINE_MARK = re.compile(r"^(?:[-–•·‣▪:]\s+)+")  # noqa: RUF001
 _REFERENCE_MARK = re.compile(r"\[(?:\d+|[a-z]|N\d+|note \d+|edit|show|hide|update|citation needed)\]", re.IGNORECASE)
+_REFERENCE_MARK_IN_NUMBER = re.compile(rf"(?<=\d)(?:{_REFERENCE_MARK.pattern})+(?=\d)", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"(?<=[^\W\d_]{3})[¹²³⁴⁵⁶⁷⁸⁹†‡]+(?=\s|$)")
 # A bold name at the start of a line, the colon inside or outside of the bold.
 _BOLD_NAME = re.compile(r"^\*\*([^*]{1,60}?)(?::\*\*|\*\*\s*:|\*\*$)\s*")
@@ -98,7 +99,7 @@ class RowReader:
         classes = attributes.get("class") or ""
         if "subheader" in classes and not any(row.kind == "pair" for row in self.rows):
             # At the top, it says what kind of thing this is.
-            return _Cell([line.replace("**", "") for line in lines], is_header=False)
+            return _Cell([remove_mark(line, "**") for line in lines], is_header=False)
         is_header = is_header or "header" in classes or "above" in classes or _is_bold(lines)
         has_image = any(link.kind == "media" for link in self._walker.links[first_link:])
         return _Cell(lines, is_header, has_image or "image" in classes or "caption" in classes)
@@ -125,7 +126,9 @@ def _is_bold(lines: list[str]) -> bool:
 
 
 def _remove_reference_marks(line: str) -> str:
-    return " ".join(_REFERENCE_MARK.sub("", line).split()) if "[" in line else line
+    if "[" not in line:
+        return line
+    return " ".join(_REFERENCE_MARK.sub("", _REFERENCE_MARK_IN_NUMBER.sub(" ", line)).split())
 
 
 def _read_row(cells: list[_Cell], *, is_first: bool) -> Iterable[Row]:
@@ -217,7 +220,7 @@ def _split_pair(cell: _Cell) -> tuple[str, str] | None:
     line = " ".join(cell.lines)
     if ":" not in line and not line.startswith("**"):
         return None
-    name = _BOLD_NAME.match(line) or _PLAIN_NAME.match(line.replace("**", ""))
+    name = _BOLD_NAME.match(line) or _PLAIN_NAME.match(remove_mark(line, "**"))
     if name is None:
         return None
     value = name.string[name.end() :]
@@ -229,12 +232,12 @@ def _join_cells(cells: Sequence[_Cell]) -> str:
     years = cells[0].lines
     if len(years) > 1 and all(year[0].isdigit() for year in years) and all(len(c.lines) == len(years) for c in cells):
         return "; ".join(" | ".join(lines) for lines in zip(*(cell.lines for cell in cells), strict=True))
-    return " | ".join(_join_lines(cell.lines) for cell in cells).replace("**", "")
+    return remove_mark(" | ".join(_join_lines(cell.lines) for cell in cells), "**")
 
 
 def join_name(lines: list[str]) -> str:
     """Return lines as the name of a value: without emphasis, bullets, footnotes and the colon at its end."""
-    name = " ".join(lines).replace("*", "").rstrip(" :")
+    name = remove_mark(" ".join(lines), "*").rstrip(" :")
     if not name[:1].isalnum():
         name = _BULLET.sub("", name)
     return name if name.isascii() else _FOOTNOTE.sub("", name)

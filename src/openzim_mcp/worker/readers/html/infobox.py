@@ -79,7 +79,7 @@ class _FactCollector:
 
     def collect(self, rows: list[Row]) -> list[_Fact]:
         end = Row("heading", "")
-        for row, following in zip(rows, [*rows[1:], end], strict=True):
+        for row, following in zip(rows, [*rows, end][1:], strict=True):
             self._add_row(row, following)
             self._is_below_pictures = row.kind == "cells" and not row.value
         return [fact for fact in self._facts if any(map(str.isalnum, fact.value))]

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from openzim_mcp.text import strip_invisible, visible_line
-from openzim_mcp.worker.readers.html.blocks import add_preformatted
+from openzim_mcp.worker.readers.html.blocks import BLOCK_TAGS, add_preformatted, code_text
+from openzim_mcp.worker.readers.html.mathml import mathml_line
 from openzim_mcp.worker.readers.html.walker import LINE_BREAK
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")  # noqa: RUF001
 _SUBSCRIPTS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")  # noqa: RUF001
 _TEX_STYLE = re.compile(r"^\{\\(?:displaystyle|textstyle)\s*(.*?)\s*\}$", re.DOTALL)
+_STRUCK = "~~"
 _PERMALINKS = frozenset({"¶", "#", "§", "🔗"})
 
 
@@ -60,6 +62,35 @@ def _emphasis_handler(mark: str) -> Handler:
     return add_emphasis
 
 
+def add_struck(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+    """Mark deleted text; of deleted blocks only the paragraphs are kept."""
+    if any(child.tag in BLOCK_TAGS for child in node.iter()):
+        walker.flush()
+        for block in walker.walk_into_blocks(node):
+            if block.kind == "paragraph":
+                walker.add_block("paragraph", _strike(block.text, "\n"))
+        return
+    start, block_count = len(walker.buffer), len(walker.blocks)
+    walker.walk(node)
+    text = "".join(walker.buffer[start:])
+    core = text.strip()
+    if core and len(walker.blocks) == block_count:
+        before, _, after = text.partition(core)
+        walker.buffer[start:] = [before, _strike(core, LINE_BREAK), after]
+
+
+def _strike(text: str, line_break: str) -> str:
+    lines = (line.strip() for line in text.replace(_STRUCK, "").split(line_break))
+    return line_break.join(f"{_STRUCK}{line}{_STRUCK}" for line in lines if line)
+
+
+def walk_inserted(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
+    """Walk inserted text; a blank keeps it apart from the text that it replaces."""
+    if walker.buffer and "".join(walker.buffer[-2:]).endswith(_STRUCK):
+        walker.buffer.append(" ")
+    walker.walk(node)
+
+
 def add_superscript(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
     """Write a superscript so that 10⁶ does not become 106."""
     core = _take_inner_text(walker, node)
@@ -93,7 +124,7 @@ def _has_ascii_letters_or_digits(text: str) -> bool:
 
 def add_code(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Write code in backticks; its links are kept, its markup is not."""
-    text = node.text()
+    text = code_text(walker, node)
     if not text.strip():
         return
     if not walker.is_in_link:
@@ -109,7 +140,7 @@ def add_code(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
 
 
 def add_formula(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
-    """Write the TeX of a formula, which may be an annotation or an alternative text."""
+    """Write the TeX of a formula, which may be an annotation or an alternative text; without one, its MathML."""
     annotation = node.css_first('annotation[encoding="application/x-tex"]')
     math = node if node.tag == "math" else node.css_first("math")
     image = node if node.tag == "img" else node.css_first("img")
@@ -118,7 +149,7 @@ def add_formula(walker: Walker, node: LexborNode, attributes: Attributes) -> Non
         or (math.attributes.get("alttext") if math is not None else "")
         or (image.attributes.get("alt") if image is not None else "")
         or attributes.get("alt")
-        or node.text()
+        or (mathml_line(math) if math is not None else node.text())
     )
     _add_tex(walker, tex or "")
 
@@ -184,6 +215,8 @@ TAG_HANDLERS: dict[str, Handler] = {
     "script": add_script_formula,
     "sup": add_superscript,
     "sub": add_subscript,
+    "ins": walk_inserted,
+    **dict.fromkeys(("del", "s", "strike"), add_struck),
     "q": _enclosing_handler("“", "”"),
     "rt": _enclosing_handler("(", ")"),
     **dict.fromkeys(("b", "strong"), _emphasis_handler("**")),

@@ -31,6 +31,7 @@ _HANDLERS = Handlers(
     tags={**inline.TAG_HANDLERS, **blocks.TAG_HANDLERS, "table": tables.add_table},
     formula=inline.add_formula,
     figure=blocks.add_figure,
+    struck=inline.add_struck,
     post=blocks.add_post,
 )
 

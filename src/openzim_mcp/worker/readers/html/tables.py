@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from openzim_mcp.text import remove_mark
 from openzim_mcp.worker.readers.html.boilerplate import ElementRole, element_roles
 from openzim_mcp.worker.readers.html.infobox import add_infobox
 
@@ -106,7 +107,7 @@ def _add_nested_table(walker: Walker, cells: Cells) -> None:
 
 def _caption(walker: Walker, node: LexborNode) -> str:
     caption = next((child for child in node.iter() if child.tag == "caption"), None)
-    return walker.walk_into_line(caption).replace("**", "") if caption is not None else ""
+    return remove_mark(walker.walk_into_line(caption), "**") if caption is not None else ""
 
 
 class _Grid:

@@ -16,6 +16,9 @@ from openzim_mcp.worker.readers.html.boilerplate import (
     element_roles,
     is_generated_id,
     is_hiding_style,
+    is_sign,
+    is_striking_style,
+    number_separator,
 )
 from openzim_mcp.worker.readers.html.disambiguation import has_disambiguation_title, lists_meanings
 from openzim_mcp.worker.readers.html.notices import mark_notices
@@ -35,6 +38,7 @@ BoxRows: TypeAlias = "list[tuple[str, list[tuple[LexborNode, Attributes]]]]"
 LINE_BREAK = "\x04"
 """A line break inside the block being made; the bytes of a page never hold this character."""
 _MAX_DEPTH = 180
+_STRUCK_INLINE_TAGS = frozenset("span font a b strong i em small big u mark abbr label time data sub sup code".split())
 _MIN_CONTENTS_CHARS = 20
 _CONTENTS_SHARE = 0.6
 
@@ -46,6 +50,7 @@ class Handlers:
     tags: Mapping[str, Handler]
     formula: Handler
     figure: Handler
+    struck: Handler
     post: Callable[[Walker, LexborNode, str, Attributes], bool]
     """Handles a question or an answer; returns False if the element is neither."""
 
@@ -85,7 +90,12 @@ class Walker:
                 tag = child.tag
                 if tag == "-text":
                     text = child.text_content or ""
-                    if self.buffer or not text.isspace():
+                    if self.buffer:
+                        if text[:1].isdecimal() and self.buffer[-1][-1:].isdecimal() and not _follows_comment(child):
+                            # Another element, or a hidden one between them: these are two numbers.
+                            self.buffer.append(" ")
+                        self.buffer.append(text)
+                    elif not text.isspace():
                         self.buffer.append(text)
                 elif tag is not None and tag[0] != "-":
                     self._walk_element(child, tag)
@@ -121,7 +131,20 @@ class Walker:
                 return True
             if not is_generated_id(name):
                 self.last_anchor = name
-        return self._is_hidden(node, attributes)
+        return self._is_hidden(node, attributes) or self._is_struck(node, tag, attributes)
+
+    def _is_struck(self, node: LexborNode, tag: str, attributes: Attributes) -> bool:
+        """Handle an element that its style strikes through."""
+        style = attributes.get("style")
+        if not style or not is_striking_style(style):
+            return False
+        is_inline = tag in _STRUCK_INLINE_TAGS
+        if not is_inline:
+            self.flush()
+        self._handlers.struck(self, node, attributes)
+        if not is_inline:
+            self.flush()
+        return True
 
     def _handle_by_role(self, node: LexborNode, tag: str, attributes: Attributes, roles: int) -> bool:
         # The formula comes before everything: MediaWiki hides its source with display:none.
@@ -131,6 +154,8 @@ class Walker:
             self.description = visible_line(node.text())
         elif roles & ElementRole.SKIPPED:
             self.dropped["navigation"] += 1
+            if roles & ElementRole.SCREEN_READER:
+                self._add_separator(node)
         elif roles & ElementRole.CITATION and tag in {"sup", "span"}:
             self.dropped["citations"] += 1
         elif roles & ElementRole.REFERENCES and tag in {"div", "ol", "ul", "section"}:
@@ -151,13 +176,21 @@ class Walker:
         hidden = (
             (style and is_hiding_style(style))
             or ("hidden" in attributes and attributes["hidden"] != "until-found")
-            or attributes.get("aria-hidden") == "true"
+            or (attributes.get("aria-hidden") == "true" and not _is_seen(node))
         )
         # Sections of mobile pages and tabs are hidden until they are opened.
         if not hidden or "data-mw-section-id" in attributes or attributes.get("role") == "tabpanel":
             return False
         self.dropped["hidden"] += len(node.text())
+        self._add_separator(node)
         return True
+
+    def _add_separator(self, node: LexborNode) -> None:
+        """Write the sign or word between two numbers that only screen readers read, as in 1/2 and 2 to 4."""
+        is_after_number = bool(self.buffer) and self.buffer[-1].rstrip()[-1:].isdecimal()
+        if is_after_number and _is_before_number(node) and not _is_beside(node, _is_seen):
+            parent_classes = node.parent.attributes.get("class") if node.parent is not None else ""
+            self.buffer += number_separator(node.text(), is_in_fraction="frac" in (parent_classes or ""))
 
     def is_skipped(self, node: LexborNode, attributes: Attributes) -> bool:
         """Return whether an element that a handler visits itself is boilerplate or hidden."""
@@ -244,3 +277,36 @@ class Walker:
             is_disambiguation=is_disambiguation or has_disambiguation_title(title) or lists_meanings(blocks),
             dropped=dict(self.dropped),
         )
+
+
+def _follows_comment(node: LexborNode) -> bool:
+    """Return whether only a comment stands between a text and the one before it: the reader sees one number."""
+    previous = node.prev
+    return previous is not None and previous.tag == "-comment"
+
+
+def _is_before_number(node: LexborNode) -> bool:
+    following = node.next
+    if following is None:
+        return False
+    text = following.text_content if following.tag == "-text" else following.text()
+    return (text or "").lstrip()[:1].isdecimal()
+
+
+def _is_seen(node: LexborNode) -> bool:
+    """Return whether an element is hidden from screen readers only: a sign, or what other text replaces for these."""
+    if node.attributes.get("aria-hidden") != "true":
+        return False
+    return is_sign(node.text()) or _is_beside(node, _is_for_screen_readers)
+
+
+def _is_for_screen_readers(node: LexborNode) -> bool:
+    return bool(element_roles(node.attributes.get("class") or "") & ElementRole.SCREEN_READER)
+
+
+def _is_beside(node: LexborNode, condition: Callable[[LexborNode], bool]) -> bool:
+    """Return whether the element right before or after a node fulfils a condition."""
+    return any(
+        sibling is not None and sibling.tag is not None and sibling.tag[0] != "-" and condition(sibling)
+        for sibling in (node.prev, node.next)
+    )
