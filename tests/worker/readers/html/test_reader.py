@@ -137,6 +137,7 @@ def block_texts(body: str) -> list[str]:
         ("<ol start=3><li>c</li><li><p>d</p><p>e</p></li></ol>", ["3. c\n4. d\n   e"]),
         ("<ul><li>a</li><ul><li>b</li></ul></ul>", ["- a\n  - b"]),
         ("<dl><dt>Term</dt><dd>Meaning.</dd></dl>", ["**Term**", ": Meaning."]),
+        ("<dl>Text<p>More.</p><dt>A</dt><dl><dd>b</dd></dl></dl>", ["Text", "More.", "**A**", ": b"]),
         ("<blockquote><p>One.</p><p>Two.</p></blockquote>", ["> One.\n>\n> Two."]),
         ("<figure><img src='x.png'><figcaption>A dog</figcaption></figure>", ["[Image: A dog]"]),
         ("<div class='hatnote'>See also x.</div><p>Text.</p>", ["See also x.", "Text."]),
@@ -435,11 +436,75 @@ def test_unclosed_formatting_is_read_as_text(tag: str) -> None:
     assert time.monotonic() - started < 5
 
 
-def test_too_deep_page_is_read_as_text() -> None:
-    document = read_html(b"<div>" * 20_000 + b"deep" + b"</div>" * 20_000, "x")
+def test_too_deep_page_keeps_its_text_and_the_rest_of_its_structure() -> None:
+    document = read_html(
+        b"<h2>Port</h2>" + b"<div>" * 20_000 + b"deep" + b"</div>" * 20_000 + b"<h2>Trade</h2><p>a", "x"
+    )
 
-    assert [block.text for block in document.blocks] == ["deep"]
+    assert [block.text for block in document.blocks] == ["## Port", "deep", "## Trade", "a"]
     assert document.dropped["markup"]
+
+
+NESTED = [
+    *("<ul><li>", "<ul><li>x", "<ul>", "<ol><li>", "<ol>", "<dl><dd>", "<dl><dt>t<dd>", "<dl>", "<dl><div>"),
+    *("<figure>", "<section>", "<details>", "<details><summary>", "<sub>", "<sup>", "<blockquote>", "<div>", "<span>"),
+    *("<table><tr><td>", "<table class='infobox'><tr><td>", "<table class='w'><tr><td>x<td>", "<pre>", "<div><h2>"),
+    *(
+        "<article>",
+        "<div class='thumb'>",
+        "<div class='hatnote'>",
+        "<div id='answers'>",
+        "<div hidden>",
+        "<del>",
+        "<q>",
+    ),
+    *("<i><b>", "<b><div>", "<ruby><rt>", "<math><mrow>", "<math><msup>", "<svg><g>", "<code>", "<button>", "<object>"),
+    *("<ul><li></x></x>", "<b><div></b>", "<span></i></i>", "<font color=1><p></x></x>"),
+]
+
+
+SKIPPED = {"<div hidden>", "<svg><g>", "<button>", "<object>"}
+
+
+def nested_page(start: str, levels: int, *, is_closed: bool) -> bytes:
+    tags = re.findall(r"<(\w+)", start)
+    end = "".join(f"</{tag}>" for tag in reversed(tags)) if is_closed else ""
+    return f"<p>first {start * levels}deep{end * levels}<p>last".encode()
+
+
+def reading_seconds(raw: bytes) -> float:
+    """Return the least CPU time of three readings."""
+    durations = []
+    for _ in range(3):
+        started = time.process_time()
+        read_html(raw, "x")
+        durations.append(time.process_time() - started)
+    return min(durations)
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["open", "closed"])
+@pytest.mark.parametrize("start", NESTED)
+def test_time_for_nested_markup_grows_with_the_page(start: str, is_closed: bool) -> None:  # noqa: FBT001
+    pages = [nested_page(start, levels, is_closed=is_closed) for levels in (4000, 16_000)]
+
+    short, long = map(reading_seconds, pages)
+
+    assert start in SKIPPED or all("deep" in read_html(raw, "x").body for raw in pages)
+    # Four times the page; with the square of the depth it would take sixteen times as long.
+    assert long < 8 * max(short, 0.005)
+
+
+def test_spanning_cells_repeat_a_bounded_text() -> None:
+    document = read_body("<table class='w'>" + "<tr><td rowspan=500>long text<td>b" * 3000 + "</table>")
+
+    assert len(document.body) < 500_000
+
+
+@pytest.mark.parametrize("start", ["<ul><li>", "<blockquote>"])
+def test_deep_lists_and_quotations_are_not_indented_further(start: str) -> None:
+    document = read_body(start * 170 + "<p>some text</p>" * 1000)
+
+    assert len(document.body) < 100_000
 
 
 def test_thousands_of_line_breaks_are_kept() -> None:

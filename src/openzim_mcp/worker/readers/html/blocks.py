@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp.text import remove_mark, strip_invisible
 from openzim_mcp.worker.readers.html.boilerplate import is_generated_id
+from openzim_mcp.worker.readers.html.walker import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,8 @@ _NOT_LANGUAGES = frozenset({"default", "notranslate", "none", "text", "plain", "
 _PERMALINK_MARKS = " ¶#§🔗\n"
 _MAX_ANCHOR_PARENTS = 3
 _MARKUP_IN_CODE = "br, div, p, li, td, [class*=lineno], [class*=line-number], [style], [hidden], del, s, strike"
+_MAX_INDENT_LEVEL = 12
+"""Lists and quotations that are nested deeper are not indented further: a page would grow with its depth."""
 _PLAIN_CODE_TAGS = frozenset({"-text", "-comment", "span", "a", "em", "b", "i", "var"})
 _MAX_CODE_DEPTH = 40
 _POST_LEVEL = 2
@@ -86,22 +89,28 @@ def add_list(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     number = int(start) if start and start.lstrip("-").isdigit() else 1
     lines: list[str] = []
     child = node.first_child
+    is_indented = walker.indent_level < _MAX_INDENT_LEVEL
+    walker.indent_level += 1
     while child is not None:
-        if child.tag in {"ul", "ol", "menu"}:
-            lines += [_indent("  ", block.text) for block in _sublist(walker, child)]
+        if child.tag in {"ul", "ol", "menu"} and walker.depth < MAX_DEPTH:
+            lines += [_indent("  " if is_indented else "", block.text) for block in _sublist(walker, child)]
         elif child.tag and child.tag[0] != "-" and not walker.is_skipped(child, child.attributes):
             item = walker.walk_into_blocks(child)
             if item:
-                lines.append(_list_item(f"{number}. " if is_ordered else "- ", item))
+                marker = f"{number}. " if is_ordered else "- "
+                lines.append(_list_item(marker, item) if is_indented else "\n".join(block.text for block in item))
                 number += 1
         child = child.next
+    walker.indent_level -= 1
     walker.add_block("list", "\n".join(lines))
 
 
 def _sublist(walker: Walker, node: LexborNode) -> list[Block]:
     """Return a list that is a child of a list, without an item around it."""
     blocks, walker.blocks = walker.blocks, []
+    walker.depth += 1
     add_list(walker, node, node.attributes)
+    walker.depth -= 1
     inner, walker.blocks = walker.blocks, blocks
     return inner
 
@@ -118,15 +127,31 @@ def _indent(margin: str, text: str) -> str:
 def add_definitions(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
     """Add terms in bold, or as code where they are signatures, and what they mean below them."""
     walker.flush()
-    for child in node.iter():
-        if child.tag == "div":
+    if walker.depth >= MAX_DEPTH:
+        walker.walk(node)
+        return
+    walker.depth += 1
+    for child in node.iter(include_text=True):
+        if child.tag == "-text":
+            walker.buffer += [child.text_content or ""] if walker.buffer or child.text(strip=True) else []
+        elif child.tag == "div":
             add_definitions(walker, child, child.attributes)
-        elif child.tag == "dt" and not walker.is_skipped(child, child.attributes):
-            _add_term(walker, child)
-        elif child.tag == "dd" and not walker.is_skipped(child, child.attributes):
-            for block in walker.walk_into_blocks(child):
-                text = f": {block.text}" if block.kind == "paragraph" else block.text
-                walker.blocks.append(block._replace(text=text, section=walker.outline.current))
+        elif child.tag not in {"dt", "dd"}:
+            walker.walk_element(child, child.tag or "-")
+        elif not walker.is_skipped(child, child.attributes):
+            walker.flush()
+            _add_definition(walker, child)
+    walker.depth -= 1
+    walker.flush()
+
+
+def _add_definition(walker: Walker, node: LexborNode) -> None:
+    if node.tag == "dt":
+        _add_term(walker, node)
+        return
+    for block in walker.walk_into_blocks(node):
+        text = f": {block.text}" if block.kind == "paragraph" else block.text
+        walker.blocks.append(block._replace(text=text, section=walker.outline.current))
 
 
 def _add_term(walker: Walker, node: LexborNode) -> None:
@@ -186,7 +211,9 @@ def _add_code_pieces(walker: Walker, node: LexborNode, pieces: list[str], depth:
             pieces.append(child.text_content or "")
         elif child.tag == "br":
             pieces.append("\n")
-        elif depth < _MAX_CODE_DEPTH and not walker.is_skipped(child, child.attributes):
+        elif depth >= _MAX_CODE_DEPTH:
+            pieces.append(child.text())
+        elif not walker.is_skipped(child, child.attributes):
             is_cell = child.tag in {"td", "th"}
             is_line = child.tag in BLOCK_TAGS and not is_cell
             if is_line and pieces and not pieces[-1].endswith("\n"):
@@ -214,7 +241,11 @@ def _code_language(node: LexborNode) -> str:
 def add_quote(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:
     """Add a quotation, every line of it marked."""
     walker.flush()
-    walker.add_block("quote", "\n>\n".join(_indent("> ", block.text) for block in walker.walk_into_blocks(node)))
+    mark = "> " if walker.indent_level < _MAX_INDENT_LEVEL else ""
+    walker.indent_level += 1
+    blocks = walker.walk_into_blocks(node)
+    walker.indent_level -= 1
+    walker.add_block("quote", f"\n{mark.strip()}\n".join(_indent(mark, block.text) for block in blocks))
 
 
 def add_figure(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:

@@ -11,6 +11,7 @@ from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
 from openzim_mcp.worker.document import Block, Document
 from openzim_mcp.worker.readers.html import blocks, disambiguation, inline, notices, tables
 from openzim_mcp.worker.readers.html.links import LinkResolver
+from openzim_mcp.worker.readers.html.nesting import has_endless_formatting, limit_nesting, may_nest_deep
 from openzim_mcp.worker.readers.html.walker import Handlers, Walker
 from openzim_mcp.worker.readers.text import to_utf8
 
@@ -19,12 +20,7 @@ if TYPE_CHECKING:
 
 _CONTROL_BYTES = bytes(code for code in range(32) if code not in {9, 10, 12, 13}) + b"\x7f"
 _LANDMARKS = "#bodyContent, main, [role=main], article, #pcs"
-_FORMATTING = re.compile(rb"<(/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s>]", re.IGNORECASE)
-_TAG = re.compile(r"<[^>]*>")
-_MAX_UNCLOSED_TAGS = 3000
-# The parser's time grows with the square of the depth: this takes it a tenth of a second.
-_MAX_PARSED_DEPTH = 5000
-_DEPTH_SAMPLE_BYTES = 4096
+_TAG = re.compile(r"<[^<>]*>?")
 _MIN_LANDMARK_CHARS = 1500
 _MIN_LANDMARK_SHARE = 0.2
 _HANDLERS = Handlers(
@@ -39,15 +35,19 @@ _HANDLERS = Handlers(
 def read_html(raw: bytes, path: str) -> Document:
     """Return the document of a page; relative links start at `path`."""
     raw = to_utf8(raw).translate(None, _CONTROL_BYTES)
-    tags = raw.count(b"<")
-    if tags > _MAX_UNCLOSED_TAGS and (_has_endless_formatting(raw, tags) or _estimate_depth(raw) > _MAX_PARSED_DEPTH):
-        return _read_without_tree(raw)
+    size = len(raw)
+    if may_nest_deep(raw):
+        if has_endless_formatting(raw):
+            return _read_without_tree(raw)
+        raw = limit_nesting(raw)
     tree = LexborHTMLParser(raw)
     # A query of the tree visits every element: it is made only if the bytes can have a match.
     base = tree.css_first("base[href]") if b"<base" in raw or b"<BASE" in raw else None
     links = LinkResolver(path, (base.attributes.get("href") if base is not None else None) or "")
     title = tree.head.css_first("title") if tree.head is not None else None
     walker = Walker(links, _HANDLERS, visible_line(title.text()) if title is not None else "")
+    if len(raw) < size:
+        walker.dropped["markup"] = size - len(raw)
     root = tree.css_first("#mw-content-text") if b"mw-content-text" in raw else None
     if root is None:
         root = _find_article(tree)
@@ -62,24 +62,6 @@ def read_html(raw: bytes, path: str) -> Document:
         walker.add_lead_facts(notices.mark_ebook_frame(walker.blocks))
     is_disambiguation = disambiguation.MARK in raw and tree.css_first(disambiguation.SELECTOR) is not None
     return walker.build_document(tree, is_disambiguation=is_disambiguation)
-
-
-def _has_endless_formatting(raw: bytes, tags: int) -> bool:
-    """Return whether a page leaves so much formatting open that the parser would rebuild it endlessly."""
-    if tags - 2 * raw.count(b"</") <= _MAX_UNCLOSED_TAGS:
-        return False
-    slashes = _FORMATTING.findall(raw)
-    return len(slashes) - 2 * slashes.count(b"/") > _MAX_UNCLOSED_TAGS // 3
-
-
-def _estimate_depth(raw: bytes) -> int:
-    """Return how deep a page nests at least: the tags that are open somewhere and closed at its end."""
-    open_tags = max_open_tags = 0
-    for start in range(0, len(raw), _DEPTH_SAMPLE_BYTES):
-        stop = start + _DEPTH_SAMPLE_BYTES
-        open_tags += raw.count(b"<", start, stop) - 2 * raw.count(b"</", start, stop)
-        max_open_tags = max(max_open_tags, open_tags)
-    return max_open_tags - open_tags
 
 
 def _read_without_tree(raw: bytes) -> Document:

@@ -25,6 +25,11 @@ _BOX_COLUMNS = 2
 _MIN_BOX_PAIRS = 3
 _MAX_COLSPAN = 50
 _MAX_ROWSPAN = 500
+_MAX_REPEATED_CHARS = 200_000
+"""How much spanning cells may repeat: a small table could become one of many megabytes."""
+_CELL_BORDER_CHARS = 3
+_MAX_FILLED_CELLS = 100_000
+"""The rows of a larger table are not filled up to the same width."""
 
 
 def add_table(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
@@ -117,6 +122,7 @@ class _Grid:
         self._walker = walker
         self._rows_left: dict[int, tuple[int, str]] = {}
         """By column: in how many more rows a text is repeated."""
+        self._repeated_chars = 0
 
     def fill(self, cells: Cells) -> list[list[str]]:
         rows = [self._fill_row(row) for row in cells]
@@ -141,7 +147,8 @@ class _Grid:
     def _repeat_cells(self, row: list[str]) -> None:
         while len(row) in self._rows_left:
             count, text = self._rows_left.pop(len(row))
-            if count > 1:
+            self._repeated_chars += len(text) + _CELL_BORDER_CHARS
+            if count > 1 and self._repeated_chars <= _MAX_REPEATED_CHARS:
                 self._rows_left[len(row)] = (count - 1, text)
             row.append(text)
 
@@ -155,6 +162,8 @@ def _table_markdown(caption: str, rows: list[list[str]]) -> str:
     if not rows:
         return ""
     width = max(map(len, rows))
-    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
+    if width * len(rows) <= _MAX_FILLED_CELLS:
+        rows = [row + [""] * (width - len(row)) for row in rows]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join([f"**{caption}**", "", *lines] if caption else lines)

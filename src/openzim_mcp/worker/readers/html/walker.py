@@ -37,7 +37,8 @@ BoxRows: TypeAlias = "list[tuple[str, list[tuple[LexborNode, Attributes]]]]"
 
 LINE_BREAK = "\x04"
 """A line break inside the block being made; the bytes of a page never hold this character."""
-_MAX_DEPTH = 180
+MAX_DEPTH = 180
+"""What is nested deeper is read as text."""
 _STRUCK_INLINE_TAGS = frozenset("span font a b strong i em small big u mark abbr label time data sub sup code".split())
 _MIN_CONTENTS_CHARS = 20
 _CONTENTS_SHARE = 0.6
@@ -78,12 +79,13 @@ class Walker:
         self.same_page_link_chars = 0
         self._handlers = handlers
         self.depth = 0
+        self.indent_level = 0
 
     def walk(self, node: LexborNode) -> None:
         """Walk over the children of a node."""
         self.depth += 1
-        if self.depth > _MAX_DEPTH:
-            self.buffer.append(node.text(separator=" "))
+        if self.depth > MAX_DEPTH:
+            self._add_deep_text(node)
         else:
             child = node.first_child
             while child is not None:
@@ -98,11 +100,26 @@ class Walker:
                     elif not text.isspace():
                         self.buffer.append(text)
                 elif tag is not None and tag[0] != "-":
-                    self._walk_element(child, tag)
+                    self.walk_element(child, tag)
                 child = child.next
         self.depth -= 1
 
-    def _walk_element(self, node: LexborNode, tag: str) -> None:
+    def _add_deep_text(self, node: LexborNode) -> None:
+        """Add the text of a node that is nested too deep to be walked, without what is hidden or skipped."""
+        nodes = [node.first_child]
+        while nodes:
+            child = nodes.pop()
+            if child is None:
+                continue
+            nodes.append(child.next)
+            tag = child.tag or "-"
+            if tag == "-text":
+                self.buffer += (" ", child.text_content or "")
+            elif tag[0] != "-" and tag not in SKIPPED_TAGS and not self.is_skipped(child, child.attributes):
+                nodes.append(child.first_child)
+
+    def walk_element(self, node: LexborNode, tag: str) -> None:
+        """Hand an element to its handler, or walk over its children."""
         handler = self._handlers.tags.get(tag)
         if tag in SKIPPED_TAGS:
             # Some skipped elements have a handler: a script may hold a formula.
@@ -297,7 +314,7 @@ def _is_seen(node: LexborNode) -> bool:
     """Return whether an element is hidden from screen readers only: a sign, or what other text replaces for these."""
     if node.attributes.get("aria-hidden") != "true":
         return False
-    return is_sign(node.text()) or _is_beside(node, _is_for_screen_readers)
+    return (_is_before_number(node) and is_sign(node.text())) or _is_beside(node, _is_for_screen_readers)
 
 
 def _is_for_screen_readers(node: LexborNode) -> bool:
