@@ -194,6 +194,11 @@ def sentence_ends(text: str, start: int = 0, stop: int | None = None) -> Iterato
             yield end.end()
 
 
+def is_introduction(text: str) -> bool:
+    """Return whether a sentence or line introduces what follows: it ends with a colon."""
+    return text.rstrip(" \n*_").endswith((":", "："))  # noqa: RUF001
+
+
 def best_cut(text: str, earliest: int, latest: int) -> int:
     """Return where to cut a text: after the last line, else sentence, else word of a range; else at its end."""
     line = text.rfind("\n", earliest, latest)

@@ -198,6 +198,9 @@ class PassageFit(Struct, frozen=True):
 class Passage(Struct, frozen=True):
     """A passage that may answer a question, in sentences; together they are its text.
 
+    `position` orders the passages of a page. On a page of questions and answers, `post_title` names the post with its
+    author, and `is_asked` tells that it is the question.
+
     `missing_words` are words of the question that the page of the best passage lacks.
     """
 
@@ -210,6 +213,9 @@ class Passage(Struct, frozen=True):
     score: float
     fit: PassageFit
     missing_words: list[str] = msgspec.field(default_factory=list)
+    position: int = 0
+    post_title: str = ""
+    is_asked: bool = False
 
     @property
     def text(self) -> str:

@@ -118,6 +118,94 @@ def test_code_is_not_cut() -> None:
     assert code in excerpt or "```" not in excerpt
 
 
+def test_introduction_is_shown_with_what_it_introduces() -> None:
+    text = "The town has a few rules for boats:\n- Boats pay a toll in the harbour.\n- Boats leave at dawn.\n"
+    passage = make_passage(f"{text}Nothing else is known about the old harbour of this town.", {"rule": 3.0})
+
+    for budget in range(12, 60):
+        (excerpt,) = select_sentences([passage], budget, by_characters)
+
+        assert ("rules for boats" in excerpt) <= ("pay a toll" in excerpt or not excerpt.startswith("The town has"))
+
+
+def test_introduction_at_the_end_is_left_out() -> None:
+    passage = make_passage("The harbour has a toll for boats. The toll of the harbour is as follows:", {"toll": 1.0})
+
+    assert select_sentences([passage], 200, by_characters) == ["The harbour has a toll for boats. …"]
+
+
+def test_code_is_shown_with_its_sentence() -> None:
+    code = "```sql\nSELECT toll FROM harbour;\n```\n"
+    text = f"The gulls cry over the wall all day. This query finds the price.\n{code}The sea is wide and blue there."
+
+    (excerpt,) = select_sentences([make_passage(text, {"toll": 1.0, "harbour": 1.0})], 31, by_characters)
+
+    assert "This query finds the price.\n```sql" in excerpt
+
+
+def post(title: str, text: str, position: int, score: float, *, is_asked: bool = False) -> Passage:
+    row = make_passage(text, {"jar": 1.0}, score)
+    changes = {"section_id": title, "section_title": title, "post_title": title}
+    return msgspec.structs.replace(row, position=position, is_asked=is_asked, **changes)
+
+
+def test_posts_are_shown_apart_best_first_and_the_question_is_not() -> None:
+    passages = [
+        post("Answer by Bob (score 2)", "Any jar will do if it is clean.", 3, 1.0),
+        post("Question by Eve (score 1)", "Should I put the jar into the sun?", 0, 0.95, is_asked=True),
+        post("Answer by Ann (score 9, accepted)", "A dark jar keeps coffee fresh.", 2, 0.9),
+        post("Answer by Ann (score 9, accepted)", "Never use a jar of glass.", 1, 0.9),
+    ]
+
+    assert to_markdown(select_excerpts(passages, 500, by_characters)) == (
+        "Answer by Ann (score 9, accepted):\nNever use a jar of glass.\n\nA dark jar keeps coffee fresh.\n\n"
+        "Answer by Bob (score 2):\nAny jar will do if it is clean.\nSource: xx — a.zim — zim://a/entry/x"
+    )
+
+
+def test_question_that_is_all_there_is_says_who_asks() -> None:
+    passages = [post("Question by Eve (score 1)", "Is the jar safe?", 0, 1.0, is_asked=True)]
+
+    assert to_markdown(select_excerpts(passages, 500, by_characters)).startswith("Question by Eve (score 1):\nIs the")
+
+
+def test_sentences_of_a_section_are_in_the_order_of_the_page() -> None:
+    first, second = (
+        msgspec.structs.replace(make_passage(text, {"toll": 1.0}, score), section_id="s", position=position)
+        for text, score, position in (("First the toll is paid.", 0.9, 4), ("Then the toll is counted.", 1.0, 5))
+    )
+
+    markdown = to_markdown(select_excerpts([second, first], 500, by_characters))
+
+    assert markdown.startswith("First the toll is paid.\n\nThen the toll is counted.\nSource: ")
+
+
+def test_real_answers_are_shown_below_their_authors(zims: Path) -> None:
+    archive = Archive("coffee", [str(zims / "built/se_coffee.zim")])
+
+    passages = ask(archive, "Are reused glass jars fit for storing ground coffee?").passages
+    markdown = to_markdown(select_excerpts(passages, 600, by_characters))
+
+    assert markdown.startswith("Answer by user100 (score 7):\nThe Short answer to this is no.")
+    assert "\n\nAnswer by user16 (score 5):\n" in markdown
+    assert "I'm looking for some small container" not in markdown
+    assert "Viewed" not in markdown
+
+
+def test_real_code_is_shown_after_its_introduction(zims: Path) -> None:
+    archive = Archive("sqlite", [str(zims / "real/devdocs_en_sqlite_2025-04.zim")])
+
+    for question in ("how do I create an index on an expression", "Which restrictions apply to upsert?"):
+        markdown = to_markdown(select_excerpts(ask(archive, question).passages, 600, by_characters))
+
+        lines = [line for line in markdown.split("\n") if line]
+        blocks = [number for number, line in enumerate(lines) if line.startswith("```")][::2]
+        assert blocks
+        assert all(number and not lines[number - 1].startswith(("Source: ", "```")) for number in blocks)
+        followed = zip(lines, [*lines[1:], ""], strict=True)
+        assert not [line for line, after in followed if line.endswith(":") and after.startswith(("Source: ", "…"))]
+
+
 def test_excerpt_is_shown_with_its_source(isles: Archive) -> None:
     excerpts = select_excerpts(ask(isles, "Who founded Ravenport?").passages, 600, by_characters)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp import tokens, uris
 from openzim_mcp.calls import Struct
-from openzim_mcp.text import normalize, safe_line, tokenize
+from openzim_mcp.text import is_introduction, normalize, safe_line, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,6 +38,7 @@ _SPACE_TOKENS = 0.5
 _MAX_SHARED_WORD_RATIO = 0.8
 """A sentence that shares this part of its words with a selected one is a repetition."""
 _MIN_COMPARED_WORDS = 4
+_CODE_FENCE = "```"
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,12 @@ class Briefing(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """A sentence that may be selected; `passage` is the index of its passage, `position` its index there."""
+class _Unit:
+    """Sentences that may only be selected together; `passage` is the index of their passage."""
 
     passage: int
-    position: int
+    start: int
+    stop: int
     words: frozenset[str]
     cost: float
     probability: float
@@ -123,6 +125,7 @@ def select_excerpts(
     passages: Sequence[Passage], budget: float, cost: Cost, max_score_gap: float = _MAX_SCORE_GAP
 ) -> list[Excerpt]:
     """Select what is likeliest to answer of some passages, the best first, as much as fits the budget."""
+    passages = _without_askers(passages)
     passages = [row for row in passages if row.score >= passages[0].score - max_score_gap][:_MAX_PASSAGES]
     texts = select_sentences(passages, budget, cost)
     excerpts = [Excerpt(passage, text) for passage, text in zip(passages, texts, strict=True) if text]
@@ -131,13 +134,18 @@ def select_excerpts(
     return excerpts
 
 
+def _without_askers(passages: Sequence[Passage]) -> Sequence[Passage]:
+    """Leave out what askers wrote, unless there is nothing else: it is not advice."""
+    return [passage for passage in passages if not passage.is_asked] or passages
+
+
 def select_sentences(passages: Sequence[Passage], budget: float, cost: Cost) -> list[str]:
     """Return the text to show of each passage within a budget; it is empty where none is shown."""
     selection = _Selection(passages, budget, cost)
-    candidates = _candidates(passages, cost)
-    while candidates:
-        best = max(candidates, key=selection.gain)
-        candidates.remove(best)
+    units = _units(passages, cost)
+    while units:
+        best = max(units, key=selection.gain)
+        units.remove(best)
         if selection.gain(best) > _MIN_GAIN:
             selection.add(best)
     texts = [_join_sentences(passage, selection.positions(number)) for number, passage in enumerate(passages)]
@@ -147,26 +155,38 @@ def select_sentences(passages: Sequence[Passage], budget: float, cost: Cost) -> 
     return texts
 
 
-def _candidates(passages: Sequence[Passage], cost: Cost) -> list[_Candidate]:
-    """Return all sentences; the probability of a passage is distributed over its sentences."""
+def _units(passages: Sequence[Passage], cost: Cost) -> list[_Unit]:
+    """Return all that may be selected; the probability of a passage is distributed over its sentences."""
     best = max((passage.score for passage in passages), default=0.0)
     odds = [math.exp(_PASSAGE_CERTAINTY * (passage.score - best)) for passage in passages]
-    candidates = []
+    units = []
     for number, passage in enumerate(passages):
         probability = odds[number] / sum(odds)
         shares = _smooth_shares([_sentence_weight(sentence) for sentence in passage.sentences])
-        candidates += [
-            _Candidate(
-                number,
-                position,
-                frozenset(tokenize(normalize(sentence.text))),
-                cost(sentence.text) + _SPACE_TOKENS,
-                probability * shares[position],
-            )
-            for position, sentence in enumerate(passage.sentences)
-            if sentence.is_fact or not _has_asked_fact(passage)
-        ]
-    return candidates
+        for start, stop in _unit_bounds(passage.sentences):
+            text = "".join(sentence.text for sentence in passage.sentences[start:stop])
+            if passage.sentences[start].is_fact or not _has_asked_fact(passage):
+                words = frozenset(tokenize(normalize(text)))
+                share = sum(shares[start:stop])
+                units.append(_Unit(number, start, stop, words, cost(text) + _SPACE_TOKENS, probability * share))
+    return units
+
+
+def _unit_bounds(sentences: Sequence[Sentence]) -> list[tuple[int, int]]:
+    """Return where the units of a passage start and stop.
+
+    An introduction and what it introduces are one, and so are code and its sentence. An introduction at the end of a
+    passage that has more than it belongs to no unit, as nothing follows it.
+    """
+    bounds: list[tuple[int, int]] = []
+    start = 0
+    for stop, sentence in enumerate(sentences, 1):
+        is_before_code = stop < len(sentences) and sentences[stop].text.startswith(_CODE_FENCE)
+        is_code = sentence.text.startswith(_CODE_FENCE)
+        if sentence.is_fact or not (is_introduction(sentence.text) or (is_before_code and not is_code)):
+            bounds.append((start, stop))
+            start = stop
+    return bounds or [(0, len(sentences))]
 
 
 def _has_asked_fact(passage: Passage) -> bool:
@@ -196,18 +216,20 @@ class _Selection:
     def __init__(self, passages: Sequence[Passage], budget: float, cost: Cost) -> None:
         self._passages = passages
         self._budget = budget
-        self._source_costs = [cost(_source_line([Excerpt(passage, "")])) + 1 for passage in passages]
-        self._section_costs = [cost(passage.section_title) + 1 for passage in passages]
+        self._source_costs = [
+            cost(f"{passage.post_title}{_source_line([Excerpt(passage, '')])}") + 1 for passage in passages
+        ]
+        self._section_costs = [cost(passage.post_title or passage.section_title) + 1 for passage in passages]
         self._positions: dict[int, set[int]] = {}
         self._articles: set[tuple[str, str]] = set()
         self._words: list[frozenset[str]] = []
 
-    def gain(self, sentence: _Candidate) -> float:
-        """Return the probability per token of a sentence; 0 if it does not fit the budget."""
-        cost = self._total_cost(sentence)
-        neighbours = {sentence.position - 1, sentence.position + 1}
-        bonus = _CONTINUATION_BONUS if neighbours & self.positions(sentence.passage) else 1.0
-        return bonus * sentence.probability / cost if cost <= self._budget else 0.0
+    def gain(self, unit: _Unit) -> float:
+        """Return the probability per token of a unit; 0 if it does not fit the budget."""
+        cost = self._total_cost(unit)
+        neighbours = {unit.start - 1, unit.stop}
+        bonus = _CONTINUATION_BONUS if neighbours & self.positions(unit.passage) else 1.0
+        return bonus * unit.probability / cost if cost <= self._budget else 0.0
 
     def citation_cost(self, number: int) -> float:
         """Return the cost of citing a passage; if its article is cited already, only of its section."""
@@ -215,19 +237,19 @@ class _Selection:
         is_cited = (passage.archive, passage.path) in self._articles
         return self._section_costs[number] if is_cited else self._source_costs[number]
 
-    def _total_cost(self, sentence: _Candidate) -> float:
-        is_cited = sentence.passage in self._positions
-        return sentence.cost + (0 if is_cited else self.citation_cost(sentence.passage))
+    def _total_cost(self, unit: _Unit) -> float:
+        is_cited = unit.passage in self._positions
+        return unit.cost + (0 if is_cited else self.citation_cost(unit.passage))
 
-    def add(self, sentence: _Candidate) -> None:
-        """Select a sentence, unless it repeats a selected one."""
-        if self._repeats(sentence.words):
+    def add(self, unit: _Unit) -> None:
+        """Select a unit, unless it repeats a selected one."""
+        if self._repeats(unit.words):
             return
-        self._budget -= self._total_cost(sentence)
-        passage = self._passages[sentence.passage]
-        self._positions.setdefault(sentence.passage, set()).add(sentence.position)
+        self._budget -= self._total_cost(unit)
+        passage = self._passages[unit.passage]
+        self._positions.setdefault(unit.passage, set()).update(range(unit.start, unit.stop))
         self._articles.add((passage.archive, passage.path))
-        self._words.append(sentence.words)
+        self._words.append(unit.words)
 
     def _repeats(self, words: frozenset[str]) -> bool:
         enough = _MAX_SHARED_WORD_RATIO * len(words)
@@ -255,8 +277,30 @@ def _join_sentences(passage: Passage, positions: set[int]) -> str:
 def to_markdown(excerpts: Iterable[Excerpt]) -> str:
     """Return excerpts as Markdown, grouped by article, each group above the line of its source."""
     return "\n\n".join(
-        "\n\n".join(excerpt.text for excerpt in group) + "\n" + _source_line(group) for group in _by_article(excerpts)
+        "\n\n".join(text for _, text in _texts(group)) + "\n" + _source_line(group) for group in _by_article(excerpts)
     )
+
+
+def _texts(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, str]]:
+    """Return the excerpts of one article with their texts, each post below the line that says who wrote it."""
+    texts = []
+    post = ""
+    for excerpt in _in_page_order(excerpts):
+        title = excerpt.passage.post_title
+        texts.append((excerpt, f"{title}:\n{excerpt.text}" if title and title != post else excerpt.text))
+        post = title
+    return texts
+
+
+def _in_page_order(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    """Sort the excerpts of one article: the best section first, each in the order of the page; posts best first."""
+    sections = list(dict.fromkeys(excerpt.passage.section_id for excerpt in excerpts))
+
+    def order(excerpt: Excerpt) -> tuple[int, int]:
+        row = excerpt.passage
+        return -1 if row.post_title else sections.index(row.section_id), row.position
+
+    return sorted(excerpts, key=order)
 
 
 def source_lines(excerpts: Iterable[Excerpt]) -> list[str]:
@@ -272,7 +316,8 @@ def _by_article(excerpts: Iterable[Excerpt]) -> Iterable[list[Excerpt]]:
 
 
 def _source_line(excerpts: Sequence[Excerpt]) -> str:
-    sections = "; ".join(dict.fromkeys(e.passage.section_title for e in excerpts if e.passage.section_title))
+    titles = (row.passage.section_title for row in excerpts if not row.passage.post_title)
+    sections = "; ".join(dict.fromkeys(filter(None, titles)))
     first = excerpts[0]
     return source_line(first.passage.title, sections, first.passage.archive, first.uri)
 
@@ -303,8 +348,9 @@ def to_briefing(
     numbers: dict[str, int] = {}
     for excerpt in excerpts:
         numbers.setdefault(excerpt.uri, len(numbers) + 1)
-    ordered = sorted(excerpts, key=lambda excerpt: numbers[excerpt.uri])
-    text = "\n\n".join(f"{excerpt.text} [{numbers[excerpt.uri]}]" for excerpt in ordered)
+    shown = [row for group in _by_article(excerpts) for row in _texts(group)]
+    ordered = [excerpt for excerpt, _ in shown]
+    text = "\n\n".join(f"{text} [{numbers[excerpt.uri]}]" for excerpt, text in shown)
     first_passages = {excerpt.uri: excerpt.passage for excerpt in reversed(ordered)}
     return Briefing(
         query=query,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp.calls.search import Estimate, Passage, PassageFit, Passages, Sentence, WordCounts
 from openzim_mcp.languages import two_letter_code
-from openzim_mcp.text import normalize, sentence_ends
+from openzim_mcp.text import is_introduction, normalize, sentence_ends
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.answer_ranking import AnswerRanking
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openzim_mcp.calls.search import EstimateAnswer, FindPassages, Question, ScoreTitles
+    from openzim_mcp.worker.document import Passage as DocumentPassage
+    from openzim_mcp.worker.document import Section
     from openzim_mcp.worker.search.answer_ranking import RankedAnswer
     from openzim_mcp.worker.search.query import ParsedQuery
     from openzim_mcp.worker.zim import Archive
@@ -32,6 +34,8 @@ _TITLE_COVERAGE = 0.5
 """How much more a word counts that stands in the title."""
 _MIN_SENTENCE_CHARS = 20
 _CODE_FENCE = "```"
+_INTRODUCED_SENTENCES = 4
+"""How much is shown of what a passage introduces, if that is another passage."""
 
 
 def score_titles(archive: Archive, call: ScoreTitles) -> list[float]:
@@ -107,6 +111,8 @@ def find_passages(archive: Archive, call: FindPassages) -> Passages:
 def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking, missing_words: list[str]) -> Passage:
     page, passage, features = answer.ranked.page, answer.ranked.passage, answer.features
     section = page.document.sections[passage.section]
+    position = next(number for number, row in enumerate(page.document.passages) if row is passage)
+    post = _post_of(page.document.sections, passage.section)
     return Passage(
         archive=archive.file_name,
         path=page.path,
@@ -115,7 +121,7 @@ def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking
         section_title=section.title,
         sentences=[
             Sentence(text, ranking.sentence_share(text), ranking.has_answer(text), ranking.is_asked_fact(text))
-            for text in split_sentences(passage.text)
+            for text in _sentences_with_context(page.document.passages, position)
         ],
         score=round(answer.score, 3),
         fit=PassageFit(
@@ -125,7 +131,37 @@ def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking
             entity=round(features.entity, 3),
         ),
         missing_words=missing_words,
+        position=position,
+        post_title=post.title if post else "",
+        is_asked=section.kind == "question",
     )
+
+
+def _post_of(sections: Sequence[Section], number: int) -> Section | None:
+    """Return the section of the question or answer that a section belongs to."""
+    section = sections[number]
+    if section.kind not in {"question", "answer"}:
+        return None
+    while section.parent is not None and sections[section.parent].kind == section.kind:
+        section = sections[section.parent]
+    return section
+
+
+def _sentences_with_context(passages: Sequence[DocumentPassage], position: int) -> list[str]:
+    """Return the sentences of a passage, with what introduces it and what its end introduces, in other passages."""
+    passage = passages[position]
+    sentences = split_sentences(passage.text)
+    before = passages[position - 1] if position else None
+    if before is not None and before.section == passage.section:
+        last = split_sentences(before.text)[-1]
+        is_sentence_of_code = sentences[0].startswith(_CODE_FENCE) and not last.startswith(_CODE_FENCE)
+        if is_introduction(last) or is_sentence_of_code:
+            sentences.insert(0, f"{last}\n")
+    after = passages[position + 1] if position + 1 < len(passages) else None
+    if is_introduction(sentences[-1]) and after is not None and after.section == passage.section:
+        sentences[-1] += "\n"
+        sentences += split_sentences(after.text)[:_INTRODUCED_SENTENCES]
+    return sentences
 
 
 def split_sentences(text: str) -> list[str]:

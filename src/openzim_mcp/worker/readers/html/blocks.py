@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from openzim_mcp.text import remove_mark, strip_invisible
+from openzim_mcp.text import remove_mark, safe_line, strip_invisible
 from openzim_mcp.worker.readers.html.boilerplate import is_generated_id
 from openzim_mcp.worker.readers.html.walker import MAX_DEPTH
 
@@ -34,6 +34,7 @@ _PLAIN_CODE_TAGS = frozenset({"-text", "-comment", "span", "a", "em", "b", "i", 
 _MAX_CODE_DEPTH = 40
 _POST_LEVEL = 2
 _MAX_POST_HEADER_CHARS = 300
+_MAX_AUTHOR_CHARS = 60
 
 
 def walk_container(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
@@ -295,7 +296,7 @@ def _post_title(node: LexborNode, kind: SectionKind, classes: list[str]) -> str:
     author = node.css_first(".s-user-card--link, .user-details a, .author a")
     title = kind.capitalize()
     if author is not None:
-        title += f" by {strip_invisible(' '.join(author.text().split()))}"
+        title += f" by {safe_line(author.text(), _MAX_AUTHOR_CHARS)}"
     accepted = ", accepted" if any(name.startswith("accepted") for name in classes) else ""
     return f"{title} (score {_post_score(node)}{accepted})"
 
