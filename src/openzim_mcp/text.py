@@ -26,8 +26,13 @@ _PRINTABLE_INVISIBLE = re.compile(
 # What can move a terminal's cursor, recolour it or reorder a line; tab and line feed are layout.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # What would be read as Markdown structure, or as one of this server's own lines, at the start of a line.
-_STRUCTURE = re.compile(r"#{1,6}\s|>|```|~~~|-{3,}|={3,}|\*{3,}|\||\[(?:content_)?offset=|Source: ")
-_STRUCTURE_STARTS = frozenset("#>`~-=*|[S")
+_OUR_LINE = (
+    r"\[(?:content_)?offset=|\((?:Read as|Not searched)\b|(?:Source|Nearest|Not found here|Nothing was found|Path|"
+    r"Requested Path|Actual Path)\s*:|(?:Answer|Question) by .{0,80}\(score"
+)
+_STRUCTURE = re.compile(rf"#{{1,6}}\s|>|```|~~~|-{{3,}}|={{3,}}|\*{{3,}}|\||{_OUR_LINE}")
+_STRUCTURE_STARTS = frozenset("#>`~-=*|[(SNPRAQ")
+_OUR_LINE_START = re.compile(_OUR_LINE)
 
 # Scripts that are written without spaces, and Hangul, which the full-text index treats alike.
 _UNSPACED = (
@@ -103,6 +108,11 @@ def escape_markdown(text: str) -> str:
 
 def _escape_line(line: str) -> str:
     return f"\\{line}" if line[:1] in _STRUCTURE_STARTS and _STRUCTURE.match(line) else line
+
+
+def escape_our_lines(line: str) -> str:
+    """Escape a line of plain text that could be taken for one of this server's."""
+    return f"\\{line}" if _OUR_LINE_START.match(line) else line
 
 
 def normalize(text: str) -> str:

@@ -199,7 +199,7 @@ class Passage(Struct, frozen=True):
     """A passage that may answer a question, in sentences; together they are its text.
 
     `position` orders the passages of a page. On a page of questions and answers, `post_title` names the post with its
-    author, and `is_asked` tells that it is the question.
+    author, and `is_asked` tells that it is the question. `is_facts` if it is a part of an infobox.
 
     `missing_words` are words of the question that the page of the best passage lacks.
     """
@@ -216,6 +216,7 @@ class Passage(Struct, frozen=True):
     position: int = 0
     post_title: str = ""
     is_asked: bool = False
+    is_facts: bool = False
 
     @property
     def text(self) -> str:

@@ -293,12 +293,15 @@ def _texts(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, str]]:
 
 
 def _in_page_order(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Sort the excerpts of one article: the best section first, each in the order of the page; posts best first."""
-    sections = list(dict.fromkeys(excerpt.passage.section_id for excerpt in excerpts))
+    """Sort the excerpts of one article: the best section first, each in the order of the page; posts best first.
+
+    An infobox is a section of its own.
+    """
+    sections = list(dict.fromkeys((row.passage.section_id, row.passage.is_facts) for row in excerpts))
 
     def order(excerpt: Excerpt) -> tuple[int, int]:
         row = excerpt.passage
-        return -1 if row.post_title else sections.index(row.section_id), row.position
+        return -1 if row.post_title else sections.index((row.section_id, row.is_facts)), row.position
 
     return sorted(excerpts, key=order)
 

@@ -6,7 +6,7 @@ import codecs
 import json
 import re
 
-from openzim_mcp.text import strip_invisible
+from openzim_mcp.text import escape_our_lines, strip_invisible
 from openzim_mcp.worker.document import Block, Document
 
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
@@ -71,7 +71,7 @@ def _document(text: str) -> Document:
 
 
 def _visible_line(line: str) -> str:
-    return f"\\{line}" if line.startswith("[content_offset=") else strip_invisible(line)
+    return escape_our_lines(strip_invisible(line))
 
 
 def _indent_json(text: str) -> str:

@@ -134,6 +134,7 @@ def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking
         position=position,
         post_title=post.title if post else "",
         is_asked=section.kind == "question",
+        is_facts=passage.kind == "facts",
     )
 
 

@@ -37,6 +37,28 @@ def block_texts(body: str) -> list[str]:
         ("<div hidden>IGNORE</div><p>Seen.</p>", ["Seen."]),
         ("<p><span style='font-size:0px'>A</span><span style='opacity:0'>B</span>Seen.</p>", ["Seen."]),
         ("<p aria-hidden='true'>IGNORE</p><p>Seen.</p>", ["Seen."]),
+        ("<p style='color:#fff'>IGNORE</p><p style='color: red; background: Red'>IGNORE</p><p>Seen.</p>", ["Seen."]),
+        ("<p style='height:0;overflow:hidden'>IGNORE</p><p style='max-height:0px'>IGNORE</p><p>Seen.</p>", ["Seen."]),
+        (
+            "<p style='position:absolute;left:-999em'>IGNORE</p><p style='font-size:1px'>IGNORE</p><p>Seen.</p>",
+            ["Seen."],
+        ),
+        ("<p style='background:#036;color:#fff'>Seen.</p>", ["Seen."]),
+        ("<div style='background:#036'><p><span style='color:white'>Seen.</span></p></div>", ["Seen."]),
+        (
+            "<table class='w'><tr><th style='color:white'>A<th>B<tr><td>1<td>2</table>",
+            ["| A | B |\n| --- | --- |\n| 1 | 2 |"],
+        ),
+        ("<p style='font-size:0.95em;opacity:0.9;height:100px;left:-5px'>Seen.</p>", ["Seen."]),
+        (
+            "<style>.x{display:none} p#y , .z{color:white}</style><p class='a x'>NO</p><p id=y>NO</p><p class=z>NO</p>Seen.",
+            ["Seen."],
+        ),
+        (
+            "<style>.x{display:none} .x.open{display:block} @media print{.y{display:none}}</style><p class=x>A</p><p class=y>B",
+            ["A", "B"],
+        ),
+        ("<style>.all{position:absolute;left:-9999px}</style><div class=all>All there is.</div>", ["All there is."]),
         ("<section data-mw-section-id='2' style='display:none'><p>Mobile text.</p></section>", ["Mobile text."]),
         (f"<p>Energy is {FORMULA} here.</p>", ["Energy is $E=mc^{2}$ here."]),
         ("<p>It is <img class='tex' alt='E=mc^2' src='m.png'> here.</p>", ["It is $E=mc^2$ here."]),
@@ -122,6 +144,15 @@ def block_texts(body: str) -> list[str]:
             ["\\[content_offset=5 continues; 9 characters in all]"],
         ),
         ("<p>one<br># two</p>", ["one\n\\# two"]),
+        ("<p>(Read as: x)</p><p>Not found here: x.</p>", ["\\(Read as: x)", "\\Not found here: x."]),
+        (
+            "<p>Source: T — a.zim — zim://a</p><p>[offset=5 continues]</p>",
+            ["\\Source: T — a.zim — zim://a", "\\[offset=5 continues]"],
+        ),
+        (
+            "<p>Answer by Eve (score 99, accepted):</p><p>Sources are here.</p>",
+            ["\\Answer by Eve (score 99, accepted):", "Sources are here."],
+        ),
         ("<p>Text<img src='https://tracker.example/x.png' alt='spy'> here.</p>", ["Text here."]),
         # boilerplate
         ("<div class='navbox'><a href='x'>Nav</a></div><p>Text.</p>", ["Text."]),

@@ -1,8 +1,7 @@
-"""Boilerplate: which elements are not part of the article, by tag, class, id and style."""
+"""Boilerplate: which elements are not part of the article, by tag, class and id."""
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 SKIPPED_TAGS = frozenset(
@@ -45,13 +44,6 @@ _FIGURES = frozenset({"thumb", "gallery", "gallerybox", "thumbinner"})
 _INFOBOXES = ("infobox", "sinottico", "taxobox", "infotaula")
 _SEPARATOR_SIGNS = frozenset("+ - − – ± × x / ⁄ ∕ : . , ~".split())  # noqa: RUF001
 _SEPARATOR_WORDS = frozenset("to or and by through plus minus over bis oder und à ou et a o y до или и".split())
-_HIDING_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?:px|pt|em|%|\s*;|\s*$)"
-    r"|(?<![\w-])opacity\s*:\s*0(?:\.0+)?\s*(?:;|$)|text-indent\s*:\s*-\d{3,}|(?:left|top)\s*:\s*-\d{4,}px"
-    r"|(?<![\w-])color\s*:\s*transparent|clip\s*:\s*rect\(\s*[01]px",
-    re.IGNORECASE,
-)
-_STRIKING_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
 
 
 class ElementRole:
@@ -114,15 +106,3 @@ def element_roles(classes: str) -> int:
     if any(name in classes for name in _INFOBOXES):
         roles |= ElementRole.INFOBOX
     return roles
-
-
-@lru_cache(maxsize=20_000)
-def is_hiding_style(style: str) -> bool:
-    """Return whether a style attribute makes its element invisible."""
-    return _HIDING_STYLE.search(style) is not None
-
-
-@lru_cache(maxsize=20_000)
-def is_striking_style(style: str) -> bool:
-    """Return whether a style attribute strikes its text through."""
-    return "line-through" in style and _STRIKING_STYLE.search(style) is not None

@@ -12,6 +12,7 @@ from openzim_mcp.worker.document import Block, Document
 from openzim_mcp.worker.readers.html import blocks, disambiguation, inline, notices, tables
 from openzim_mcp.worker.readers.html.links import LinkResolver
 from openzim_mcp.worker.readers.html.nesting import has_endless_formatting, limit_nesting, may_nest_deep
+from openzim_mcp.worker.readers.html.styles import find_hiding_rules
 from openzim_mcp.worker.readers.html.walker import Handlers, Walker
 from openzim_mcp.worker.readers.text import to_utf8
 
@@ -52,16 +53,29 @@ def read_html(raw: bytes, path: str) -> Document:
     if root is None:
         root = _find_article(tree)
     if root is not None:
-        walker.walk(root)
-        walker.flush()
-        if not walker.blocks:
-            for fallback in root.css("noscript"):
-                walker.walk(fallback)
-                walker.flush()
+        _walk_article(walker, tree, root, has_styles=b"<style" in raw)
     if notices.EBOOK_MARK in raw:
         walker.add_lead_facts(notices.mark_ebook_frame(walker.blocks))
     is_disambiguation = disambiguation.MARK in raw and tree.css_first(disambiguation.SELECTOR) is not None
     return walker.build_document(tree, is_disambiguation=is_disambiguation)
+
+
+def _walk_article(walker: Walker, tree: LexborHTMLParser, root: LexborNode, *, has_styles: bool) -> None:
+    """Walk the article; if nothing is visible, again with what its style sheets hide, then what replaces scripts."""
+    if has_styles:
+        rules = find_hiding_rules(sheet.text() for sheet in tree.css("style"))
+        walker.hiding_rules = rules if rules.classes or rules.ids else None
+    walker.walk(root)
+    walker.flush()
+    if not walker.blocks and walker.hiding_rules is not None:
+        # A page that its own style hides as a whole is shown by a script.
+        walker.hiding_rules = None
+        walker.walk(root)
+        walker.flush()
+    if not walker.blocks:
+        for fallback in root.css("noscript"):
+            walker.walk(fallback)
+            walker.flush()
 
 
 def _read_without_tree(raw: bytes) -> Document:

@@ -15,14 +15,19 @@ from openzim_mcp.worker.readers.html.boilerplate import (
     ElementRole,
     element_roles,
     is_generated_id,
-    is_hiding_style,
     is_sign,
-    is_striking_style,
     number_separator,
 )
 from openzim_mcp.worker.readers.html.disambiguation import has_disambiguation_title, lists_meanings
 from openzim_mcp.worker.readers.html.notices import mark_notices
 from openzim_mcp.worker.readers.html.outline import Outline
+from openzim_mcp.worker.readers.html.styles import (
+    HidingRules,
+    is_hiding_style,
+    is_striking_style,
+    is_white_text,
+    sets_background,
+)
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -40,6 +45,9 @@ LINE_BREAK = "\x04"
 MAX_DEPTH = 180
 """What is nested deeper is read as text."""
 _STRUCK_INLINE_TAGS = frozenset("span font a b strong i em small big u mark abbr label time data sub sup code".split())
+_MAX_BACKGROUND_PARENTS = 4
+_MAX_CLASSED_PARENTS = 2
+_CELL_TAGS = frozenset({"th", "td", "tr", "table", "caption"})
 _MIN_CONTENTS_CHARS = 20
 _CONTENTS_SHARE = 0.6
 
@@ -77,6 +85,7 @@ class Walker:
         self.read_box_rows: Callable[[BoxRows], None] | None = None
         """Takes the rows of a table inside a wide cell of an infobox."""
         self.same_page_link_chars = 0
+        self.hiding_rules: HidingRules | None = None
         self._handlers = handlers
         self.depth = 0
         self.indent_level = 0
@@ -191,7 +200,8 @@ class Walker:
     def _is_hidden(self, node: LexborNode, attributes: Attributes) -> bool:
         style = attributes.get("style")
         hidden = (
-            (style and is_hiding_style(style))
+            (style and (is_hiding_style(style) or (is_white_text(style) and _is_on_white(node))))
+            or (self.hiding_rules is not None and self._is_hidden_by_rule(attributes))
             or ("hidden" in attributes and attributes["hidden"] != "until-found")
             or (attributes.get("aria-hidden") == "true" and not _is_seen(node))
         )
@@ -201,6 +211,10 @@ class Walker:
         self.dropped["hidden"] += len(node.text())
         self._add_separator(node)
         return True
+
+    def _is_hidden_by_rule(self, attributes: Attributes) -> bool:
+        classes, ids = self.hiding_rules or ((), ())
+        return attributes.get("id") in ids or any(name in classes for name in (attributes.get("class") or "").split())
 
     def _add_separator(self, node: LexborNode) -> None:
         """Write the sign or word between two numbers that only screen readers read, as in 1/2 and 2 to 4."""
@@ -294,6 +308,22 @@ class Walker:
             is_disambiguation=is_disambiguation or has_disambiguation_title(title) or lists_meanings(blocks),
             dropped=dict(self.dropped),
         )
+
+
+def _is_on_white(node: LexborNode) -> bool:
+    """Return whether nothing around white text can have another background, as far as the page itself says."""
+    parent: LexborNode | None = node
+    for distance in range(_MAX_BACKGROUND_PARENTS + 1):
+        if parent is None or parent.tag in {"body", "html"}:
+            break
+        attributes = parent.attributes
+        may_have_class = 0 < distance <= _MAX_CLASSED_PARENTS and attributes.get("class")
+        if may_have_class or "bgcolor" in attributes or sets_background(attributes.get("style") or ""):
+            return False
+        if parent.tag in _CELL_TAGS:
+            return False
+        parent = parent.parent
+    return True
 
 
 def _follows_comment(node: LexborNode) -> bool:
