@@ -28,7 +28,7 @@ from openzim_mcp.worker.jobs.passage_index import build_passage_index
 from openzim_mcp.worker.readers import read_document
 from openzim_mcp.worker.search import fulltext
 from openzim_mcp.worker.search.fulltext import Filter, SearchResults
-from openzim_mcp.worker.search.passage_index import open_index
+from openzim_mcp.worker.search.passage_index import open_trigrams
 from openzim_mcp.worker.search.query import detect_language
 from openzim_mcp.worker.zim import Archive
 
@@ -150,7 +150,7 @@ def measure_questions(folder: Path) -> str:
 
 def sample_words(archive: Archive) -> Iterator[tuple[str, str]]:
     """Yield the titles of pages all over an archive, and rare words of one passage of each."""
-    index = open_index(archive)
+    index = open_trigrams(archive)
     assert index is not None
     chance = random.Random(3)
     language = detect_language(archive.languages, "")

@@ -214,8 +214,8 @@ class Settings(BaseSettings):
     subscriptions_enabled: bool = Field(True, description="notify clients of changes")
     passage_index_enabled: bool = Field(
         True,
-        description="index the passages of archives without a full-text index, or in Thai, Lao, Khmer or Burmese, "
-        "when they are first searched: in the background, in the cache directory, up to 50 MB of text",
+        description="index the passages of archives with up to 50 MB of text when they are first asked a question: in "
+        "the background, in the cache directory; answers are better with it, and take less of the processor",
     )
     watch_interval_seconds: int = Field(5, ge=1, le=60, description="how often directories are scanned for changes")
     cache: CacheSettings = CacheSettings()

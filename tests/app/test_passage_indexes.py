@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from openzim_mcp import files
+from openzim_mcp.app import passage_indexes
 from support import command_line
 from support.archives import write_zim
 from support.stdio_server import TIMEOUT_SECONDS, StdioServer
@@ -30,9 +32,9 @@ def index_state(server: StdioServer, archive: str = "pages") -> object:
     return server.call("zim_health", zim_file_path=archive)["passage_index"]
 
 
-def wait_until_complete(server: StdioServer) -> None:
+def wait_until_complete(server: StdioServer, archive: str = "pages") -> None:
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while index_state(server) != "complete":
+    while index_state(server, archive) != "complete":
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -41,8 +43,8 @@ def search(server: StdioServer) -> list[str]:
     return [row["path"] for row in server.call("zim_search", query=QUERY, zim_file_path="pages")["results"]]
 
 
-def ask(server: StdioServer) -> str:
-    result = server.request("tools/call", {"name": "zim_query", "arguments": {"query": f"Where is the {QUERY}?"}})
+def ask(server: StdioServer, question: str = f"Where is the {QUERY}?") -> str:
+    result = server.request("tools/call", {"name": "zim_query", "arguments": {"query": question}})
     return str(result["content"][0]["text"])
 
 
@@ -54,7 +56,6 @@ def test_index_is_built_when_an_archive_is_first_searched(open_server: OpenServe
     wait_until_complete(server)
 
     assert (first, search(server)) == ([], ["Fog"])
-    assert index_state(server, "towns") is None
 
 
 def test_index_is_built_when_a_question_is_asked(open_server: OpenServer, library: Path) -> None:
@@ -65,6 +66,37 @@ def test_index_is_built_when_a_question_is_asked(open_server: OpenServer, librar
 
     assert "zim://pages/entry/Fog" not in first
     assert "zim://pages/entry/Fog" in ask(server)
+
+
+def test_search_with_the_index_of_the_archive_builds_none(open_server: OpenServer, library: Path) -> None:
+    server = open_server(library)
+
+    server.call("zim_search", query="harbour", cross_file=True)
+    wait_until_complete(server)  # requested after that of the other archive
+
+    assert index_state(server, "towns") == "not built"
+
+
+def test_question_lets_all_archives_be_indexed(open_server: OpenServer, library: Path) -> None:
+    server = open_server(library)
+
+    ask(server)
+    wait_until_complete(server, "towns")
+
+    assert "harbour town" in ask(server, "Which town has a harbour?")
+
+
+def test_full_cache_gets_no_more_indexes(open_server: OpenServer, library: Path) -> None:
+    facts = Path(files.archives_directory()) / "another" / "passages.sqlite"
+    facts.parent.mkdir(parents=True)
+    with facts.open("wb") as file:
+        file.truncate(passage_indexes._MAX_CACHE_BYTES + 1)  # sparse: it takes no space
+    server = open_server(library)
+
+    ask(server)
+    server.wait_for_log("no index of passages of towns: the cache holds 4.0 GB")
+
+    assert index_state(server, "towns") == "not built"
 
 
 def test_commands_use_an_index_but_build_none(open_server: OpenServer, library: Path) -> None:

@@ -214,7 +214,7 @@ async def _passage_index_state(app: App, archive: ArchiveFile) -> str | None:
         check = await app.workers.call(archive, CheckPassageIndex())
     except errors.OpenZimMcpArchiveError:
         return None
-    return (check.state or "not built") if check.is_needed else None
+    return check.state or "not built"
 
 
 def _judge_validity(problem: str | None, run: JobRun[ChecksumResult] | None) -> tuple[bool | None, str]:

@@ -1,16 +1,17 @@
-"""Indexes of passages, built in the background for the archives that are searched and need one."""
+"""Indexes of passages, built in the background for archives that are asked questions, or searched without an index."""
 
 from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from anyio import to_thread
 
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import BuildPassageIndex, CheckPassageIndex
+from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_MAX_CACHE_BYTES = 4_000_000_000
+"""No index is built while all of them and the other facts take more."""
+
+
+class _Request(NamedTuple):
+    archive: ArchiveFile
+    is_question: bool
+
 
 class PassageIndexBuilder:
     """Builds one index after the other while `run` runs; each state of a file is tried once."""
@@ -30,45 +39,49 @@ class PassageIndexBuilder:
     def __init__(self, workers: Pool, jobs: JobRunner) -> None:
         self._workers = workers
         self._jobs = jobs
-        self._tried: set[Identity] = set()
-        self._queue: MemoryObjectSendStream[ArchiveFile] | None = None
+        self._tried: set[tuple[Identity, bool]] = set()
+        self._queue: MemoryObjectSendStream[_Request] | None = None
 
-    def request(self, archives: Iterable[ArchiveFile]) -> None:
-        """Let the indexes be built that some archives need and do not have; return at once.
+    def request(self, archives: Iterable[ArchiveFile], *, is_question: bool) -> None:
+        """Let the indexes be built that some archives need, for questions or for searches; return at once.
 
         Nothing happens unless `run` runs: a command ends before an index could be complete.
         """
         for archive in archives:
-            if self._queue and archive.identity not in self._tried:
-                self._tried.add(archive.identity)
-                self._queue.send_nowait(archive)
+            if self._queue and (archive.identity, is_question) not in self._tried:
+                self._tried.add((archive.identity, is_question))
+                self._queue.send_nowait(_Request(archive, is_question))
 
     async def run(self) -> None:
         """Build what is requested, until cancelled."""
-        queue, requested = anyio.create_memory_object_stream["ArchiveFile"](math.inf)
+        queue, requested = anyio.create_memory_object_stream["_Request"](math.inf)
         with queue, requested:
             self._queue = queue
             try:
-                async for archive in requested:
-                    await self._try_to_build(archive)
+                async for request in requested:
+                    await self._try_to_build(request)
             finally:
                 self._queue = None
 
-    async def _try_to_build(self, archive: ArchiveFile) -> None:
+    async def _try_to_build(self, request: _Request) -> None:
         try:
-            await self._build_if_needed(archive)
+            await self._build_if_needed(request)
         except errors.OpenZimMcpError as error:
-            log.info("no index of passages of %s: %s", archive.name, error.message)
+            log.info("no index of passages of %s: %s", request.archive.name, error.message)
 
-    async def _build_if_needed(self, archive: ArchiveFile) -> None:
+    async def _build_if_needed(self, request: _Request) -> None:
+        archive = request.archive
         check = await self._workers.call(archive, CheckPassageIndex())
-        if not check.is_needed or check.state:
+        if check.state or not (request.is_question or check.is_for_search):
+            return
+        if await to_thread.run_sync(self._workers.facts.bytes_on_disk) > _MAX_CACHE_BYTES:
+            log.info("no index of passages of %s: the cache holds %s", archive.name, format_size(_MAX_CACHE_BYTES))
             return
         run = await self._jobs.run(archive, BuildPassageIndex(), timeout=math.inf, force=True)
         if run.result is None:
             log.info("no index of passages of %s: %s", archive.name, run.error)
         elif run.result.state is None:
-            self._tried.discard(archive.identity)
+            self._tried.discard((archive.identity, request.is_question))
         elif run.result.state == "complete":
             # Results from before the index was there would be shown for as long as they are cached.
             self._workers.results.drop(archive.identity)

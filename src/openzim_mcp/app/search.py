@@ -157,7 +157,7 @@ async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> Se
     start = cursors.start_position(TOOL, request.cursor, request.offset, archive.uuid, in_cursor)
     hits = await app.workers.call(archive, _search_call(app, request, query, start, limit))
     if request.mode == "fulltext":
-        app.passage_indexes.request([archive])
+        app.passage_indexes.request([archive], is_question=False)
     stop, total = start + limit, _listed_total(hits)
     cursor = cursors.next_cursor(TOOL, archive.uuid, stop, total, {"zim_file_path": archive.name} | in_cursor)
     return SearchPage(
@@ -215,7 +215,7 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
     call = _search_call(app, request, query, 0, stop)
     outcomes = await app.workers.call_each(archives, call, progress=caller.progress)
     if request.mode == "fulltext":
-        app.passage_indexes.request(archives)
+        app.passage_indexes.request(archives, is_question=False)
     total = min(_MAX_MERGED_HITS, sum(hits.total for hits in outcomes.results.values()))
     cursor = cursors.next_cursor(TOOL, fingerprint, stop, total, in_cursor | {"cross_file": True})
     per_archive = limit if request.limit else min(limit, _HITS_PER_ARCHIVE)

@@ -188,14 +188,17 @@ PassageIndexState = Literal["complete", "too_large"]
 
 
 class PassageIndexCheck(Struct, frozen=True):
-    """Whether an archive needs an index of its passages, and what is there; `state` is None if none is."""
+    """What the index of an archive's passages is for, and what is there; `state` is None if none is.
 
-    is_needed: bool
+    `is_for_search` if a search needs it, as the archive's own index finds no words; else it is for questions.
+    """
+
+    is_for_search: bool
     state: PassageIndexState | None = None
 
 
 class CheckPassageIndex(Call[PassageIndexCheck], frozen=True):
-    """Say whether an archive needs an index of its passages, and whether it is there."""
+    """Say what the index of an archive's passages is for, and whether it is there."""
 
     function = "archive.health:check_passage_index"
 

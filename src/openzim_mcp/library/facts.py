@@ -158,6 +158,15 @@ class FactStore:
     def _path(self, archive: ArchiveFile, name: str) -> str:
         return os.path.join(self._directory, archive.identity, f"{name}.json")
 
+    def bytes_on_disk(self) -> int:
+        """Return the size of all facts and indexes on disk."""
+        paths = (os.path.join(folder, name) for folder, _, names in os.walk(self._directory) for name in names)
+        total = 0
+        for path in paths:
+            with contextlib.suppress(OSError):
+                total += os.path.getsize(path)
+        return total
+
     def remove_old(self) -> None:
         """Remove expired facts and indexes from disk, and the oldest if there are too many archives."""
         by_age: list[tuple[float, str]] = []

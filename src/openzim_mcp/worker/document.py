@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from openzim_mcp.text import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 BlockKind = Literal[
     "paragraph",
@@ -54,6 +54,7 @@ _FACT_QUALIFIER = re.compile(r" \([^()]*\d{4}[^()]*\)|, [^,]*\b\d{4}\b[^,]*$|, T
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 _LEAD_SENTENCE_CHARS = 300
 _MAX_NAME_CHARS = 80
+_LINK_LIST_SHARE = 0.6
 _LIST_MARKER = re.compile(r"^ *(?:- |\d+\. )", re.MULTILINE)
 
 
@@ -115,6 +116,22 @@ class Section:
     """Which post of a question-and-answer page it is, or whether it has references and links instead of text."""
 
 
+class PageText(Protocol):
+    """What ranking needs of a page: a `Document`, or what an index stores of one."""
+
+    @property
+    def sections(self) -> Sequence[Section]:
+        """The sections; the first one is the lead."""
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """The text in passages."""
+
+    @property
+    def is_link_list(self) -> bool:
+        """Whether most of the text is links."""
+
+
 @dataclass(frozen=True)
 class Document:
     """The content of a page; the first section is the lead, before any heading."""
@@ -145,6 +162,11 @@ class Document:
     def passages(self) -> list[Passage]:
         """The text in passages: paragraphs, and short blocks of one section joined."""
         return _split_passages(self.blocks)
+
+    @cached_property
+    def is_link_list(self) -> bool:
+        """Whether most of the text is links."""
+        return sum(len(link.text) for link in self.links) > _LINK_LIST_SHARE * max(1, len(self.body))
 
     @cached_property
     def lead(self) -> tuple[Block, ...]:

@@ -9,7 +9,7 @@ from openzim_mcp import errors, files
 from openzim_mcp.calls.archive import BuildPassageIndex, PassageIndexResult
 from openzim_mcp.worker.jobs import passage_index as job
 from openzim_mcp.worker.jobs.passage_index import build_passage_index
-from openzim_mcp.worker.search.passage_index import index_path, open_index
+from openzim_mcp.worker.search.passage_index import index_path, open_trigrams
 from openzim_mcp.worker.zim import Archive, Item
 from support.archives import build_index, write_zim
 
@@ -32,11 +32,11 @@ def test_all_texts_are_indexed_and_progress_is_reported(zim: Path) -> None:
 
     result = build_passage_index([str(zim)], BuildPassageIndex(), lambda done, total: steps.append((done, total)))
 
-    index = open_index(Archive("x", [str(zim)]))
+    index = open_trigrams(Archive("x", [str(zim)]))
     assert index is not None
     assert (result.state, result.passages, result.skipped) == ("complete", 3, 0)
     assert (index.frequency("rain"), index.frequency("lantern")) == (2, 1)
-    assert steps[0] == (0, 2)
+    assert steps[0] == (0, 3)
     assert all(done <= total for done, total in steps)
 
 
@@ -53,6 +53,13 @@ def test_damaged_pages_are_skipped(zim: Path, monkeypatch: pytest.MonkeyPatch) -
     result = build_index(zim)
 
     assert (result.state, result.passages, result.skipped) == ("complete", 2, 1)
+
+
+def test_archive_with_very_many_entries_is_not_read(zim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "_MAX_ENTRIES", 3)
+    monkeypatch.setattr(job, "read_document", lambda *_: pytest.fail("a page was read"))
+
+    assert build_index(zim).state == "too_large"
 
 
 def test_only_one_process_builds_an_index(zim: Path) -> None:

@@ -1,84 +1,48 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from openzim_mcp.calls.archive import PassageIndexResult
-from openzim_mcp.worker.search import passage_index
-from openzim_mcp.worker.search.passage_index import PassageIndex, index_path, needs_index, open_index, read_state
+from openzim_mcp.worker.search import index_file
+from openzim_mcp.worker.search.passage_index import index_path, open_trigrams, read_state, tokens_of, using_words
 from openzim_mcp.worker.search.query import Term
+from openzim_mcp.worker.search.word_index import WordIndex
 from openzim_mcp.worker.zim import Archive
 from support.archives import build_index, write_zim
 
-PAGES = {
-    "Frogs": "<h1>Frogs</h1><p>Frogs sing in the rain.</p><h2>Food</h2><p>They eat flies, and AC current hurts.</p>",
-    "Rain": "<h1>Rain</h1><p>Rain falls in autumn.</p>",
-    "กบนา": "<h1>กบนา</h1><p>กบกินแมลงในทุ่งนา</p>",
-    "蛙": "<h1>蛙</h1><p>雨の日に蛙が鳴く。</p>",
-}
+PAGES = {"Frogs": "<h1>Frogs</h1><p>Frogs sing in the rain.</p>", "Rain": "<h1>Rain</h1><p>Rain falls in autumn.</p>"}
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
-    return Archive("x", [str(write_zim(tmp_path / "x.zim", PAGES, index=False))])
+    return Archive("x", [str(write_zim(tmp_path / "x.zim", PAGES))])
 
 
 def build(archive: Archive) -> PassageIndexResult:
     return build_index(Path(archive._parts[0]))
 
 
-def build_and_open(archive: Archive) -> PassageIndex:
-    build(archive)
+def open_index(archive: Archive) -> WordIndex | None:
+    with using_words(archive) as index:
+        return index
+
+
+def find(archive: Archive, word: str) -> list[str]:
     index = open_index(archive)
     assert index is not None
-    return index
-
-
-def find(index: PassageIndex, *words: str) -> list[str]:
-    terms = [Term(word, word, index.frequency(word), 1.0) for word in words]
-    return list(index.score_pages(terms, 10))
-
-
-@pytest.mark.parametrize(
-    ("word", "frequency"),
-    [
-        ("frog", 1),
-        ("rain", 2),
-        ("ac", 1),
-        ("a", 0),
-        ("แมล", 1),
-        ("กบ", 1),
-        ("雨", 1),
-        ("蛙か", 1),
-        ("lemur", 0),
-        ('"', 0),
-        ('a" OR "b', 0),
-        ("", 0),
-    ],
-)
-def test_word_frequency_counts_passages(archive: Archive, word: str, frequency: int) -> None:
-    assert build_and_open(archive).frequency(word) == frequency
-
-
-@pytest.mark.parametrize(
-    ("words", "paths"),
-    [
-        (["frog"], ["Frogs"]),
-        (["rain"], ["Rain", "Frogs"]),
-        (["flies", "lemur"], ["Frogs"]),
-        (["กบก", "กิน"], ["กบนา"]),
-        (["lemur"], []),
-    ],
-)
-def test_pages_are_found_by_their_passages_and_titles(archive: Archive, words: list[str], paths: list[str]) -> None:
-    assert find(build_and_open(archive), *words) == paths
+    return [page.path for page in index.find_pages([Term(word, word, 1, 1.0)], 10)]
 
 
 def test_index_stays_open_with_its_archive(archive: Archive) -> None:
     assert open_index(archive) is None
-    assert build_and_open(archive) is open_index(archive)
+    build(archive)
+
+    assert isinstance(open_index(archive), WordIndex)
+    assert open_index(archive) is open_index(archive)
 
 
 def damage(path: Path) -> None:
@@ -106,24 +70,25 @@ def set_property(path: Path, name: str, value: str) -> None:
         lambda path: set_property(path, "uuid", "of another archive"),
     ],
 )
-def test_unusable_index_is_ignored_and_built_again(archive: Archive, change: object) -> None:
+def test_unusable_index_is_ignored_and_built_again(archive: Archive, change: Callable[[Path], None]) -> None:
     build(archive)
-    change(Path(index_path(archive.identity)))  # type: ignore[operator]
+    change(Path(index_path(archive.identity)))
 
     assert (open_index(archive), read_state(archive)) == (None, None)
-    assert find(build_and_open(archive), "frog") == ["Frogs"]
+    build(archive)
+    assert find(archive, "frog") == ["Frogs"]
 
 
 def test_changed_file_has_another_index(archive: Archive, tmp_path: Path) -> None:
     build(archive)
-    changed = Archive("x", [str(write_zim(tmp_path / "y.zim", PAGES, index=False))])
+    changed = Archive("x", [str(write_zim(tmp_path / "y.zim", PAGES))])
 
     assert open_index(changed) is None
     assert index_path(changed.identity) != index_path(archive.identity)
 
 
 def test_large_archive_is_recorded_as_such(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage_index, "MAX_TEXT_BYTES", 50)
+    monkeypatch.setattr(index_file, "MAX_TEXT_BYTES", 40)
 
     result = build(archive)
 
@@ -131,12 +96,29 @@ def test_large_archive_is_recorded_as_such(archive: Archive, monkeypatch: pytest
     assert (open_index(archive), read_state(archive)) == (None, "too_large")
 
 
-@pytest.mark.parametrize(("language", "index"), [("eng", False), ("tha", True), ("eng,lao", True)])
-def test_index_is_needed_where_libzim_finds_no_words(tmp_path: Path, language: str, *, index: bool) -> None:
+def test_index_that_fails_while_it_is_used_is_removed(archive: Archive) -> None:
+    build(archive)
+
+    with using_words(archive) as index:
+        assert index is not None
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    assert (open_index(archive), read_state(archive)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("language", "index", "tokens"),
+    [("eng", True, "english"), ("eng,fra", True, "stems"), ("eng", False, "trigrams"), ("eng,lao", True, "trigrams")],
+)
+def test_tokens_are_trigrams_where_libzim_finds_no_words(
+    tmp_path: Path, language: str, tokens: str, *, index: bool
+) -> None:
     path = write_zim(tmp_path / "x.zim", PAGES, index=index, metadata={"Language": language})
+    archive = Archive("x", [str(path)])
+    build(archive)
 
-    assert needs_index(Archive("x", [str(path)]))
-
-
-def test_index_is_not_needed_beside_a_working_one(isles: Archive) -> None:
-    assert not needs_index(isles)
+    assert tokens_of(archive) == tokens
+    assert (open_index(archive) is not None, open_trigrams(archive) is not None) == (
+        tokens != "trigrams",
+        tokens == "trigrams",
+    )

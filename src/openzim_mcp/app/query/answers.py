@@ -68,7 +68,7 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
         archives = [row for row in archives if row.name in selected or row.name not in estimates]
     call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
     outcomes = await replace(context, archives=archives).call_each(call)
-    context.app.passage_indexes.request(archives)
+    context.app.passage_indexes.request((*archives, *context.archives), is_question=True)
     context.app.importance.request(archives)
     fits = {name: kind_fit(question, estimate.kind) for name, estimate in estimates.items()}
     passages = merge_passages(outcomes.results, fits)

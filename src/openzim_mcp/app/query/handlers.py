@@ -124,7 +124,7 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
         scan_seconds=context.app.scan_seconds,
     )
     outcomes = await context.app.workers.call_each(context.archives, call)
-    context.app.passage_indexes.request(context.archives)
+    context.app.passage_indexes.request(context.archives, is_question=False)
     hits = merge_hits(outcomes.results)[start : start + context.limit]
     if not hits and not start:
         return await no_results_reply(context, query)

@@ -70,6 +70,6 @@ def probe_indexes(archive: Archive, _call: ProbeIndexes) -> bool:
 
 
 def check_passage_index(archive: Archive, _call: CheckPassageIndex) -> PassageIndexCheck:
-    """Say whether an archive needs an index of its passages, and whether it is there."""
-    is_needed = passage_index.needs_index(archive)
-    return PassageIndexCheck(is_needed, passage_index.read_state(archive) if is_needed else None)
+    """Say what the index of an archive's passages is for, and whether it is there."""
+    is_for_search = passage_index.tokens_of(archive) == "trigrams"
+    return PassageIndexCheck(is_for_search, passage_index.read_state(archive))

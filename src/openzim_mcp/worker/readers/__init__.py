@@ -38,6 +38,11 @@ def is_text(mime_type: str | None) -> bool:
     return _reader(mime_type) in {read_html, read_json, read_plain_text}
 
 
+def is_prose(mime_type: str | None) -> bool:
+    """Return whether a type is that of texts for people: web pages and plain text, not data or code."""
+    return is_page(mime_type) or (mime_type or "").startswith("text/plain")
+
+
 @lru_cache(maxsize=1000)
 def _reader(mime_type: str | None) -> Reader | None:
     name = (mime_type or "").partition(";")[0].strip().lower()

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp.calls.search import Estimate, Passage, PassageFit, Passages, Sentence, WordCounts
 from openzim_mcp.languages import two_letter_code
-from openzim_mcp.text import is_introduction, normalize, sentence_ends
+from openzim_mcp.text import is_introduction, is_unsegmented_script, normalize, sentence_ends
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.answer_ranking import AnswerRanking
 from openzim_mcp.worker.search.candidates import find_candidates
 from openzim_mcp.worker.search.fulltext import Filter, cannot_find_words, search_or_scan, search_without_index
 from openzim_mcp.worker.search.mentions import titles_in_text
+from openzim_mcp.worker.search.passage_index import using_words
 from openzim_mcp.worker.search.query import parse_query, query_language
+from openzim_mcp.worker.search.word_search import cover_words, search_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.document import Passage as DocumentPassage
     from openzim_mcp.worker.document import Section
     from openzim_mcp.worker.search.answer_ranking import RankedAnswer
+    from openzim_mcp.worker.search.fulltext import SearchResults
     from openzim_mcp.worker.search.query import ParsedQuery
     from openzim_mcp.worker.zim import Archive
 
@@ -63,13 +66,16 @@ def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
     if not archive.has_fulltext_index or cannot_find_words(archive, call.question.text):
         return Estimate(kind, WordCounts(), _coverage_by_titles(archive, call.question))
     query = parse_query(archive, call.question, counts=call.counts)
+    counts = WordCounts(archive.counts["articles"], {term.word: term.frequency for term in query.terms})
+    with using_words(archive) as index:
+        if index:
+            return Estimate(kind, counts, cover_words(archive, index, query))
     candidates = find_candidates(archive, query, _MAX_MATCHES)
-    frequencies = {term.word: term.frequency for term in query.terms}
     coverage = [
         _coverage(archive, path, candidates.rank_scores.get(path, {}), query)
         for path, _ in candidates.scored[:_ESTIMATED_CANDIDATES]
     ]
-    return Estimate(kind, WordCounts(archive.counts["articles"], frequencies), coverage)
+    return Estimate(kind, counts, coverage)
 
 
 def _coverage_by_titles(archive: Archive, question: Question) -> list[dict[str, float]] | None:
@@ -93,11 +99,7 @@ def _coverage(archive: Archive, path: str, rank_scores: dict[str, float], query:
 
 def find_passages(archive: Archive, call: FindPassages) -> Passages:
     """Return the passages of an archive that may answer a question, the best first."""
-    everything = Filter(archive)
-    if call.use_index:
-        results = search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts, _MAX_MATCHES)
-    else:
-        results = search_without_index(archive, call.question, everything, call.scan_seconds)
+    results = _search(archive, call)
     qualities = {hit.best.page.path: hit.quality for hit in results.hits}
     ranking = AnswerRanking(results.query, results.passages, qualities)
     best = ranking.best(_MAX_PASSAGES)
@@ -106,6 +108,17 @@ def find_passages(archive: Archive, call: FindPassages) -> Passages:
     passages = [_make_passage(archive, answer, ranking, missing) for answer in best]
     counts = WordCounts(archive.counts["articles"], {term.word: term.frequency for term in results.query.terms})
     return Passages(archive.file_name, passages, results.query.corrected, counts)
+
+
+def _search(archive: Archive, call: FindPassages) -> SearchResults:
+    everything = Filter(archive)
+    if not call.use_index:
+        return search_without_index(archive, call.question, everything, call.scan_seconds)
+    if not is_unsegmented_script(call.question.text):
+        with using_words(archive) as index:
+            if index:
+                return search_words(archive, index, call.question, call.counts)
+    return search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts, _MAX_MATCHES)
 
 
 def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking, missing_words: list[str]) -> Passage:

@@ -50,6 +50,9 @@ FULL_MATCH_SCORE = 3.0
 _last_searches: LRUCache[tuple[int, tuple[str, ...], int], tuple[list[str], dict[str, dict[str, float]]]] = LRUCache(64)
 
 
+_last_mentions: LRUCache[tuple[int, str], dict[str, Mention]] = LRUCache(64)
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Articles that may answer, the best first, and those that contain all words, in the order of the index.
@@ -97,8 +100,14 @@ class _Searches:
 def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int = MAX_COUNTED_MATCHES) -> Candidates:
     """Return the articles that contain all words of a query, of which at most so many are counted, or some of them."""
     full_matches, rank_scores = _search_words(archive, query, max_matches)
-    scores = _score_by_rank(rank_scores, query)
-    for path, mention in titles_in_text(archive, query.text).items():
+    scored = score_titles_and_mentions(archive, query, _score_by_rank(rank_scores, query))
+    return Candidates(list(scored.items()), full_matches, rank_scores)
+
+
+def score_titles_and_mentions(archive: Archive, query: ParsedQuery, scores: dict[str, float]) -> dict[str, float]:
+    """Add to the scores of articles what their titles tell, and the articles whose titles the query mentions."""
+    scores = dict(scores)
+    for path, mention in _find_mentions(archive, query.text).items():
         importance = _IMPORTANCE_WEIGHT * archive.importance(path)
         scores[path] = scores.get(path, 0.0) + _mention_score(mention, query) + importance
     best = sorted(scores, key=lambda path: (-scores[path], path))
@@ -106,8 +115,15 @@ def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int = MAX
         scores[path] += _title_score(archive, path, query)
     for path, similarity in _similar_titles(archive, query):
         scores[path] = scores.get(path, 0.0) + _SIMILAR_TITLE_WEIGHT * similarity * query.total_weight
-    ranked = sorted(scores.items(), key=lambda row: (-row[1], row[0]))
-    return Candidates(ranked, full_matches, rank_scores)
+    return dict(sorted(scores.items(), key=lambda row: (-row[1], row[0])))
+
+
+def _find_mentions(archive: Archive, text: str) -> dict[str, Mention]:
+    """Return the titles that a question mentions, found once, though it is estimated before it is answered."""
+    key = (archive.serial, text)
+    if key not in _last_mentions:
+        _last_mentions[key] = titles_in_text(archive, text)
+    return _last_mentions[key]
 
 
 def _search_words(

@@ -14,11 +14,12 @@ from openzim_mcp.languages import has_unsegmented_language
 from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, normalize
 from openzim_mcp.worker.archive.browse import find_namespace
 from openzim_mcp.worker.archive.kind import archive_kind
-from openzim_mcp.worker.readers import is_page
+from openzim_mcp.worker.readers import is_page, is_prose
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import passage_index, titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, MAX_COUNTED_MATCHES, find_candidates
+from openzim_mcp.worker.search.index_file import DAMAGED
 from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.preview import best_window, quoted_share
 from openzim_mcp.worker.search.query import NO_COUNTS, ParsedQuery, Term, parse_query, query_language, weight_terms
@@ -54,7 +55,6 @@ _TITLE_BONUS = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
 """Score bonus for an article whose title equals the query."""
 _LISTING_PAGE_QUALITY, _LINK_LIST_QUALITY = 0.4, 0.6
 """Factors for the scores of pages of a tag or a user, and of pages that consist of links."""
-_LINK_LIST_SHARE = 0.6
 _MAX_INDEXED_PAGES = 100
 """How many articles an index of passages lists."""
 _MAX_SCANNED_ARTICLES = 2000
@@ -190,7 +190,7 @@ def cannot_find_words(archive: Archive, text: str) -> bool:
 
 def search_passages(archive: Archive, question: Question, entry_filter: Filter) -> SearchResults | None:
     """Search the index of passages that was built for an archive; None if there is none, or it is damaged."""
-    index = passage_index.open_index(archive)
+    index = passage_index.open_trigrams(archive)
     if index is None:
         return None
     text = question.text
@@ -200,7 +200,7 @@ def search_passages(archive: Archive, question: Question, entry_filter: Filter) 
     try:
         terms = weight_terms(words, lambda word: index.frequency(prefixes[word]), index.passages)
         pages = index.score_pages(terms, _MAX_INDEXED_PAGES)
-    except passage_index.DAMAGED:
+    except DAMAGED:
         passage_index.remove_index(archive)
         return None
     query = ParsedQuery(text, language, terms, {}, question)
@@ -231,7 +231,7 @@ def search_index(
     candidates = find_candidates(archive, query, max_matches)
     full_score = FULL_MATCH_SCORE * query.total_weight
     scores = dict.fromkeys((*title_matches, *similar_titles), full_score) | dict(candidates.scored)
-    for path in _pages_with_quotes(archive, question):
+    for path in pages_with_quotes(archive, question):
         scores.setdefault(path, FULL_MATCH_SCORE * query.total_weight)
         title_matches.setdefault(path, "prefix")  # read first, without a bonus
     passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
@@ -246,7 +246,7 @@ def search_index(
     )
 
 
-def _pages_with_quotes(archive: Archive, question: Question) -> list[str]:
+def pages_with_quotes(archive: Archive, question: Question) -> list[str]:
     """Return the books of a small archive that have what is quoted."""
     is_small = archive.counts["articles"] <= _MAX_QUOTED_BOOKS
     if not question.quotes or not is_small or archive_kind(archive) != "book":
@@ -287,7 +287,14 @@ def rank_articles(
     entry_filter: Filter,
 ) -> tuple[list[RankedPassage], list[ArticleHit]]:
     """Read the best candidates, and return their passages and the articles, ranked by these."""
-    passages = rank_passages(_load_candidates(archive, query, scores, title_matches, entry_filter), query)
+    return rank_pages(_load_candidates(archive, query, scores, title_matches, entry_filter), query, title_matches)
+
+
+def rank_pages(
+    pages: list[Page], query: ParsedQuery, title_matches: dict[str, TitleMatchKind]
+) -> tuple[list[RankedPassage], list[ArticleHit]]:
+    """Return the passages of some pages and the pages, ranked by these."""
+    passages = rank_passages(pages, query)
     hits = []
     for best, score in best_passage_per_article(passages):
         kind = title_matches.get(best.page.path)
@@ -314,7 +321,7 @@ def _load_candidates(
                 continue
             prior = min(1.0, scores[path] / (FULL_MATCH_SCORE * query.total_weight))
             pages.append(_load_page(archive, item, query, prior))
-            chars += len(pages[-1].document.body)
+            chars += sum(len(passage.text) for passage in pages[-1].document.passages)
         if len(pages) >= _MAX_RANKED_ARTICLES or chars >= _MAX_RANKED_CHARS:
             break
     return pages
@@ -357,8 +364,7 @@ def _page_quality(page: Page) -> float:
     """Return the factor for the score of a page, below 1 if it only leads to others."""
     if titles.is_listing_page(page.path):
         return _LISTING_PAGE_QUALITY
-    link_chars = sum(len(link.text) for link in page.document.links)
-    return _LINK_LIST_QUALITY if link_chars > _LINK_LIST_SHARE * max(1, len(page.document.body)) else 1.0
+    return _LINK_LIST_QUALITY if page.document.is_link_list else 1.0
 
 
 def search_without_index(
@@ -433,7 +439,7 @@ def text_paths(archive: Archive) -> Iterator[str]:
     """Yield the paths of all texts among the content."""
     for number in archive.content:
         entry = archive.entry_by_id(number)
-        if entry.redirect_to is None and (is_page(entry.mime_type) or (entry.mime_type or "").startswith("text/plain")):
+        if entry.redirect_to is None and is_prose(entry.mime_type):
             yield entry.path
 
 

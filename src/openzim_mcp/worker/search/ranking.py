@@ -14,7 +14,7 @@ from openzim_mcp.worker.search.titles import without_qualifier
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from openzim_mcp.worker.document import Document, Passage
+    from openzim_mcp.worker.document import PageText, Passage
     from openzim_mcp.worker.search.query import ParsedQuery
 
 _MAX_SCORED_PASSAGES = 80
@@ -74,8 +74,15 @@ class Page(NamedTuple):
 
     path: str
     title: str
-    document: Document
+    document: PageText
     prior: float
+    selected_passages: Sequence[Passage] | None = None
+    """The passages to rank, if not all."""
+
+    @property
+    def ranked_passages(self) -> Sequence[Passage]:
+        """The passages to rank."""
+        return self.document.passages if self.selected_passages is None else self.selected_passages
 
 
 class RankedPassage(NamedTuple):
@@ -101,7 +108,7 @@ def best_passage_per_article(ranked: Sequence[RankedPassage]) -> list[tuple[Rank
 
 def rank_passages(pages: Sequence[Page], query: ParsedQuery) -> list[RankedPassage]:
     """Return the passages of the pages that match a query best, the best first."""
-    rows = [_Row(page, passage) for page in pages for passage in page.document.passages]
+    rows = [_Row(page, passage) for page in pages for passage in page.ranked_passages]
     if not rows:
         return []
     scorer = _Scorer(query, rows)

@@ -1,0 +1,106 @@
+"""Search the index of words of a small archive for passages that may answer a question; no page is parsed for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from openzim_mcp.worker.search import titles
+from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, score_titles_and_mentions
+from openzim_mcp.worker.search.fulltext import SearchResults, pages_with_quotes, rank_pages
+from openzim_mcp.worker.search.query import parse_query
+from openzim_mcp.worker.search.ranking import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openzim_mcp.calls.search import Question, TitleMatchKind, WordCounts
+    from openzim_mcp.worker.document import Passage
+    from openzim_mcp.worker.search.index_file import StoredPage
+    from openzim_mcp.worker.search.query import ParsedQuery
+    from openzim_mcp.worker.search.word_index import WordIndex
+    from openzim_mcp.worker.zim import Archive
+
+_MAX_CANDIDATES = 40
+_MAX_READ_PAGES = 20
+_MAX_READ_CHARS = 1 << 20
+_MAX_FIRST_PASSAGES = 30
+_COVERED_PAGES = 4
+_TITLE_COVERAGE = 0.5
+"""How much more a word counts that stands in the title."""
+
+
+def search_words(archive: Archive, index: WordIndex, question: Question, counts: WordCounts) -> SearchResults:
+    """Return the passages that fit a question best."""
+    query = parse_query(archive, question, counts)
+    full_score = FULL_MATCH_SCORE * query.total_weight
+    title_matches = _title_matches(archive, query)
+    candidates = find_candidates(archive, index, query)
+    scores = dict.fromkeys(title_matches, full_score) | candidates.scores
+    for path in pages_with_quotes(archive, question):
+        scores.setdefault(path, full_score)
+        title_matches.setdefault(path, "prefix")  # read first, without a bonus
+    pages = _read_pages(index, query, Candidates(scores, candidates.passages), title_matches)
+    passages, hits = rank_pages(pages, query, title_matches)
+    return SearchResults(query, passages, hits, [], {})
+
+
+class Candidates(NamedTuple):
+    """The scores of pages by path, the best first, and the ids of the passages that were found there."""
+
+    scores: dict[str, float]
+    passages: dict[str, list[int]]
+
+
+def _title_matches(archive: Archive, query: ParsedQuery) -> dict[str, TitleMatchKind]:
+    matches = titles.exact_titles(archive, query.text, query.language.stop_words)
+    if len(query.text.split()) <= titles.MAX_TITLE_WORDS:
+        matches = titles.same_title_key(archive, query.text) | matches
+    return matches
+
+
+def find_candidates(archive: Archive, index: WordIndex, query: ParsedQuery) -> Candidates:
+    """Return the pages that may answer a query."""
+    pages = index.find_pages(query.terms, _MAX_CANDIDATES)
+    scores = {page.path: FULL_MATCH_SCORE * query.total_weight * min(1.0, page.score) for page in pages}
+    scores = score_titles_and_mentions(archive, query, scores)
+    return Candidates(scores, {page.path: page.passages for page in pages})
+
+
+def _read_pages(
+    index: WordIndex, query: ParsedQuery, candidates: Candidates, title_matches: dict[str, TitleMatchKind]
+) -> list[Page]:
+    """Read the best pages, those with the title of the query first."""
+    pages: list[Page] = []
+    chars = 0
+    scores = candidates.scores
+    for path in sorted(scores, key=lambda path: (path not in title_matches, -scores[path], path)):
+        stored = index.read_page(path)
+        if stored is None:
+            continue
+        prior = min(1.0, scores[path] / (FULL_MATCH_SCORE * query.total_weight))
+        selected = _select_passages(stored, candidates.passages.get(path, []))
+        pages.append(Page(path, stored.title, stored, prior, selected))
+        chars += sum(len(passage.text) for passage in selected)
+        if len(pages) >= _MAX_READ_PAGES or chars >= _MAX_READ_CHARS:
+            break
+    return pages
+
+
+def _select_passages(page: StoredPage, found: Sequence[int]) -> list[Passage]:
+    """Return the passages of a page to rank: those that were found, its first ones and its key facts."""
+    positions = {passage - page.first_passage for passage in found}
+    positions |= {*range(_MAX_FIRST_PASSAGES), *page.fact_positions}
+    return [page.passage(position) for position in sorted(positions) if 0 <= position < page.passage_count]
+
+
+def cover_words(archive: Archive, index: WordIndex, query: ParsedQuery) -> list[dict[str, float]]:
+    """Return for each of the best pages how much of a query its best passage covers, more if its title does."""
+    candidates = find_candidates(archive, index, query)
+    best = [path for path in candidates.scores if candidates.passages.get(path)][:_COVERED_PAGES]
+    return [_cover(index, candidates.passages[path][0], query) for path in best]
+
+
+def _cover(index: WordIndex, passage: int, query: ParsedQuery) -> dict[str, float]:
+    contained = index.terms_in(passage, query.terms)
+    in_title = index.terms_in_title(passage, contained)
+    return {term.word: 1.0 + (_TITLE_COVERAGE if term in in_title else 0.0) for term in contained}
