@@ -61,7 +61,7 @@ WEIGHTS = Signals(
 )
 BIAS = -0.3
 """Weights and bias of a logistic regression; `benchmarks/people.py` compares the chance with the truth."""
-_THRESHOLDS = {"lenient": 0.25, "normal": 0.45, "strict": 0.65}
+_THRESHOLDS = {"lenient": 0.25, "normal": 0.5, "strict": 0.65}
 _SINGLE_ARCHIVE_FACTOR = 0.7
 """Who has or names one archive asks what it is about: its answers are trusted sooner."""
 

@@ -24,9 +24,9 @@ _MAX_SCORE_GAP = 0.4
 _PREVIEW_CHARS = 160
 _PASSAGE_CERTAINTY = 8.0
 """A passage is e to this power times likelier to have the answer than one whose score is 1 lower."""
-_SENTENCE_CERTAINTY = 3.0
+_SENTENCE_CERTAINTY = 4.0
 """A sentence with all words of the question is e to this power times likelier to have it than one with none."""
-_ANSWER_BONUS = 1.0
+_ANSWER_BONUS = 2.0
 """The logarithm of how much likelier a sentence is that holds the kind of answer asked for."""
 _NEIGHBOUR_SHARE = 0.2
 """The share of its probability that a sentence gets from each neighbour."""
