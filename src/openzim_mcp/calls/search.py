@@ -123,12 +123,16 @@ QuestionKind = Literal["word", "quote", "code", "howto", "now"]
 or about today or the asker, which no archive has."""
 
 
+TextPlace = Literal["start", "end"]
+
+
 class Question(Struct, frozen=True):
     """What a question asks for.
 
     `text` is what is searched for, and `context` what else was said. `relation_terms` are the words of the question
     that name a relation such as "wrote"; `relation_words` are words of texts and `fact_names` names of key facts that
-    express the same. `quotes` are searched as they are. `language` is a two-letter code, empty if unknown.
+    express the same. `quotes` are searched as they are. `language` is a two-letter code, empty if unknown. `place` if
+    it asks how a text starts or ends.
     """
 
     text: str
@@ -140,6 +144,7 @@ class Question(Struct, frozen=True):
     relation_words: list[str] = msgspec.field(default_factory=list)
     fact_names: list[str] = msgspec.field(default_factory=list)
     quotes: list[str] = msgspec.field(default_factory=list)
+    place: TextPlace | None = None
 
 
 class WordCounts(Struct, frozen=True):

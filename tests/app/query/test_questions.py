@@ -280,3 +280,22 @@ def test_odd_text_is_analyzed(text: str) -> None:
 
 def test_vocabulary_has_no_stray_blanks() -> None:
     assert [term for terms in load_vocabulary().values() for term in terms if term != term.strip() or not term] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "rest"),
+    [
+        ("first sentence of moby dick please", "start", "of moby dick"),
+        ("what's the opening line of Moby Dick?", "start", "what's the   of Moby Dick"),
+        ("how does the novel begin, moby dick", "start", "moby dick"),
+        ("what is the last line of moby dick", "end", "what is the   of moby dick"),
+        ("Wie lautet der erste Satz von Moby Dick?", "start", "Wie lautet der   von Moby Dick"),
+        ("quelle est la première phrase de Moby Dick", "start", "quelle est la   de Moby Dick"),
+        ("first line", None, "first line"),
+        ("who was the first linesman", None, None),
+    ],
+)
+def test_start_or_end_of_a_text_is_asked_for(text: str, place: str | None, rest: str | None) -> None:
+    question = analyze_question(text)
+
+    assert (question.place, question.text) == (place, text if rest is None else rest)

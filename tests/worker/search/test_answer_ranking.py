@@ -9,7 +9,7 @@ from openzim_mcp.calls.search import FindPassages, Passage, Question
 from openzim_mcp.worker.search.answer import find_passages
 from openzim_mcp.worker.search.answer_ranking import is_fact_asked, script_of
 from openzim_mcp.worker.zim import Archive
-from support.archives import write_zim
+from support.archives import build_index, write_zim
 
 
 def ask(archive: Archive, question: str | Question) -> list[Passage]:
@@ -144,3 +144,28 @@ def test_key_fact_of_the_relation_comes_first_among_facts(zims: Path) -> None:
 
 def test_ranking_is_the_same_every_time(isles: Archive) -> None:
     assert ask(isles, "harbour town founded herring") == ask(isles, "harbour town founded herring")
+
+
+NOVEL = """
+<h1>The Grey Harbour</h1><h2>Contents</h2><p>Chapter 1<br>The boat<br>Chapter 2<br>The storm</p><h2>Chapter 1</h2>
+<p>Nobody in the grey town had ever seen a boat that left the harbour without its captain on board.</p>
+<p>The harbour was grey, the grey sea was grey, and the first line of the story is not this one, as it is the second.</p>
+<h2>Chapter 2</h2><p>And so the boat came home in the morning, alone, with all of its lanterns still burning.</p>
+<p>THE END</p>
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "start"),
+    [
+        ("what is the first line of the grey harbour", "Nobody in the grey town"),
+        ("how does the novel end, the grey harbour", "And so the boat came home"),
+    ],
+)
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_start_or_end_of_a_text_comes_first(tmp_path: Path, question: str, start: str, *, is_indexed: bool) -> None:
+    archive = make_archive(tmp_path, {"The_Grey_Harbour": NOVEL, "Line": "<p>The first line of a novel ends it.</p>"})
+    if is_indexed:
+        build_index(tmp_path / "x.zim")
+
+    assert ask(archive, question)[0].text.startswith(start)

@@ -27,7 +27,7 @@ from openzim_mcp.text import SENTENCE_MARKS, find_words, tokenize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from openzim_mcp.calls.search import AnswerType, QuestionKind
+    from openzim_mcp.calls.search import AnswerType, QuestionKind, TextPlace
 
 _QUESTION_WORD_FIRST = frozenset({"", "de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru"})
 """Languages in which a question starts with the word that asks; in others it may stand anywhere."""
@@ -97,6 +97,7 @@ def analyze_question(text: str) -> Question:
     whole = strip_surroundings(text)
     # A line to complete or to find is not a story around the question.
     core, context = (whole, "") if "quote" in _find_kinds(simplify(text), "", None) else _split_context(whole)
+    core, place = _split_place(core)
     simplified = simplify(core)
     language = detect_language(simplified)
     answer_type = find_answer_type(simplified, language)
@@ -112,7 +113,25 @@ def analyze_question(text: str) -> Question:
         relation_words=relations.words,
         fact_names=relations.fact_names,
         quotes=_find_quotes(text, kinds),
+        place=place,
     )
+
+
+def _split_place(text: str) -> tuple[str, TextPlace | None]:
+    """Split "the first line" from what it is of; a text without the rest stays whole."""
+    simplified = simplify(text)
+    for place, pattern in _place_patterns().items():
+        match = pattern.search(simplified)
+        if match:
+            rest = f"{text[: match.start()]} {text[match.end() :]}".strip(_EDGE_PUNCTUATION + "?")
+            return (rest, place) if find_words(rest) else (text, None)
+    return text, None
+
+
+@cache
+def _place_patterns() -> dict[TextPlace, re.Pattern[str]]:
+    names: dict[TextPlace, str] = {"start": "<first lines>", "end": "<last lines>"}
+    return {place: re.compile(expand_names(name)) for place, name in names.items()}
 
 
 def strip_surroundings(text: str) -> str:

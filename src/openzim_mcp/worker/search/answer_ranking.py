@@ -21,6 +21,7 @@ from openzim_mcp.worker.search.titles import without_qualifier
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from openzim_mcp.calls.search import TextPlace
     from openzim_mcp.worker.document import Passage
     from openzim_mcp.worker.search.meaning import QuestionVectors
     from openzim_mcp.worker.search.query import ParsedQuery
@@ -33,6 +34,10 @@ _MIN_MISSING_SHARE = 0.1
 _SCALE_WITHOUT_VECTORS = 1.4
 """The factor for scores that lack what meaning adds, so that all scores say as much."""
 _MIN_QUOTED_SHARE = 0.5
+_MIN_TITLE_SHARE = 0.5
+"""From this share of the question in its title on, a text is the one whose start or end is asked for."""
+_MIN_PLACE_CHARS, _MIN_PLACE_LINE_CHARS = 80, 40
+_PLACE_BONUS = 0.1
 _CONTINUATION_GAP = 0.02
 _MAX_ENCODED_PASSAGES = 30
 _MAX_ENCODING_SECONDS = 2.0
@@ -139,7 +144,21 @@ class AnswerRanking:
             score = sum(map(mul, ranked.features, WORD_WEIGHTS)) + sum(map(mul, features, ANSWER_WEIGHTS))
             answers.append(RankedAnswer(ranked, features, score * (1.0 if self._vectors else _SCALE_WITHOUT_VECTORS)))
         by_score = sorted(answers, key=lambda row: -row.score)
-        return self._with_continuation(self._with_bonuses(by_score))[:count]
+        return self._with_place(self._with_continuation(self._with_bonuses(by_score)))[:count]
+
+    def _with_place(self, answers: list[RankedAnswer]) -> list[RankedAnswer]:
+        """Put the start or the end of the text first that the question asks for by its title."""
+        titled = [row for row in answers if row.features.entity >= _MIN_TITLE_SHARE]
+        if not self._question.place or not titled:
+            return answers
+        page = max(titled, key=lambda row: (row.features.entity, row.score)).ranked.page
+        asked = _find_place(page.document.passages, self._question.place)
+        if asked is None:
+            return answers
+        best = next(row for row in titled if row.ranked.page is page)
+        ranked = best.ranked._replace(passage=asked)
+        first = best._replace(ranked=ranked, score=max(row.score for row in answers) + _PLACE_BONUS)
+        return [first, *(row for row in answers if row.ranked.passage is not asked)]
 
     def _with_continuation(self, answers: list[RankedAnswer]) -> list[RankedAnswer]:
         """Let the next passage follow one that has what is quoted: it may be asked how it goes on."""
@@ -326,6 +345,16 @@ class _PageText:
         prefixes = ((term.search_prefix, term.weight) for term in self._query.terms)
         weight = sum(weight for prefix, weight in prefixes if any(prefix in passage.normalized for passage in passages))
         return weight / self._query.total_weight * min(1.0, _SHORT_PAGE_PASSAGES / (len(passages) or 1))
+
+
+def _find_place(passages: Sequence[Passage], place: TextPlace) -> Passage | None:
+    """Return the first or last passage that is running text, not a title, a list of chapters or a signature."""
+    rows = passages if place == "start" else reversed(passages)
+    return next((row for row in rows if row.kind == "prose" and _is_running_text(row.text)), None)
+
+
+def _is_running_text(text: str) -> bool:
+    return len(text) >= _MIN_PLACE_CHARS and len(text) >= _MIN_PLACE_LINE_CHARS * (text.count("\n") + 1)
 
 
 def is_fact_asked(name: str, asked: Collection[str]) -> bool:
