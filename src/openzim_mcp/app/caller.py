@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Iterator, MutableMapping
 
     from openzim_mcp.pool.pool import ProgressCallback
 
 _KEY = "openzim_mcp.caller"
+
+
+class Recipient:
+    """Whoever waits for the result of a call; when it is gone, the work for it is cancelled."""
+
+    def __init__(self) -> None:
+        self._is_gone = False
+        self._scopes: set[anyio.CancelScope] = set()
+
+    def leave(self) -> None:
+        """Cancel all work for this recipient, now and later."""
+        self._is_gone = True
+        for scope in self._scopes:
+            scope.cancel()
+
+    @contextlib.contextmanager
+    def cancel_when_gone(self) -> Iterator[None]:
+        """Run a block while the recipient is there; if it leaves, the block is cancelled and left."""
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            if self._is_gone:
+                scope.cancel()
+            try:
+                yield
+            finally:
+                self._scopes.discard(scope)
 
 
 @dataclass(frozen=True)
@@ -19,12 +48,14 @@ class Caller:
 
     `progress` is called while long work goes on. With a `connection`, any object that lives as long as the client's
     connection does, "next page" continues the last answer. A call inside this process has none of these.
+    Over HTTP the `recipient` leaves when the connection of the request ends.
     """
 
     client: str = ""
     request_id: str = ""
     progress: ProgressCallback | None = None
     connection: object = None
+    recipient: Recipient = field(default_factory=Recipient, compare=False)
 
 
 LOCAL = Caller()

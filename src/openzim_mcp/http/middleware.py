@@ -42,7 +42,8 @@ class RequestContextMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         request_id = secrets.token_hex(6)
-        set_caller(scope, Caller(client_address(scope, self._proxies), request_id))
+        caller = Caller(client_address(scope, self._proxies), request_id)
+        set_caller(scope, caller)
 
         async def send_response(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -56,6 +57,7 @@ class RequestContextMiddleware:
         try:
             await self._app(scope, receive, send_response)
         finally:
+            caller.recipient.leave()
             self._metrics.update_gauges()
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from openzim_mcp import calls, errors
 from openzim_mcp.calls import Call, Result
+from openzim_mcp.pool.fair_queue import FairSlots
 from openzim_mcp.pool.process import WorkerExited, WorkerProcess, require_success, start_worker
 from openzim_mcp.token_bucket import TokenBucket
 from openzim_mcp.zimfile import stat_parts
@@ -58,7 +59,7 @@ class Pool:
         self.results = results
         self._deadline = deadline
         self._memory_mib = memory_mib
-        self._slots = anyio.CapacityLimiter(workers)
+        self._slots = FairSlots(workers)
         self._idle: list[WorkerProcess] = []
         self._start_lock = anyio.Lock()
         self._restarts = TokenBucket(_RESTARTS_PER_SECOND, _RESTART_BURST)
@@ -145,8 +146,7 @@ class Pool:
         return calls.decode_result(call, success.result), len(memoryview(success.result))
 
     async def _request(self, archive: ArchiveFile, call: Call[Any]) -> calls.Reply:
-        slot = object()
-        await self._slots.acquire_on_behalf_of(slot)
+        await self._slots.acquire()
         is_abandoned = False
         try:
             self.facts.require_open(archive, asks_index=call.asks_index)
@@ -165,7 +165,7 @@ class Pool:
             except anyio.get_cancelled_exc_class():
                 is_abandoned = True
                 assert self._tasks is not None
-                self._tasks.start_soon(self._finish_abandoned, worker, archive, slot)
+                self._tasks.start_soon(self._finish_abandoned, worker, archive)
                 raise
             except BaseException:
                 await worker.stop()
@@ -174,9 +174,9 @@ class Pool:
             return reply
         finally:
             if not is_abandoned:
-                self._slots.release_on_behalf_of(slot)
+                self._slots.release()
 
-    async def _finish_abandoned(self, worker: WorkerProcess, archive: ArchiveFile, slot: object) -> None:
+    async def _finish_abandoned(self, worker: WorkerProcess, archive: ArchiveFile) -> None:
         """Give a worker a moment to finish a call that was cancelled, so that it need not be started again."""
         reply = None
         try:
@@ -187,7 +187,7 @@ class Pool:
                 await worker.stop()
             else:
                 await self._put_back(worker, archive, reply)
-            self._slots.release_on_behalf_of(slot)
+            self._slots.release()
 
     async def _put_back(self, worker: WorkerProcess, archive: ArchiveFile, reply: calls.Reply) -> None:
         """Make a worker idle; one that ran out of memory is ended."""

@@ -12,6 +12,7 @@ from openzim_mcp.protocol import tools
 from openzim_mcp.protocol.completions import Completions
 from openzim_mcp.protocol.errors import as_jsonrpc_error
 from openzim_mcp.protocol.prompts import Prompts
+from openzim_mcp.protocol.request_scope import run_for_client
 from openzim_mcp.protocol.resources import Resources
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def build_server(app: App, subscriptions: Subscriptions) -> Server[Any]:
         on_unsubscribe_resource=as_jsonrpc_error(subscriptions.unsubscribe) if settings.has_sessions else None,
         on_subscriptions_listen=as_jsonrpc_error(subscriptions.listen),
     )
+    server.middleware.append(run_for_client)
     server.add_notification_handler(
         "notifications/initialized", types.NotificationParams, subscriptions.serve_connection
     )
