@@ -25,6 +25,7 @@ import pytest
 from openzim_mcp.http.concurrency import BODY_TIMEOUT_SECONDS
 from openzim_mcp.http.connections import HEADER_TIMEOUT_SECONDS, MAX_CONNECTIONS_PER_CLIENT, WRITE_TIMEOUT_SECONDS
 from support.archives import write_zim
+from support.frames import random_frames
 from support.http_server import TOKEN, HttpServer, McpClient, read_reply
 from support.stdio_server import (
     CLIENT_INFO,
@@ -33,6 +34,7 @@ from support.stdio_server import (
     STATELESS_VERSION,
     TIMEOUT_SECONDS,
     child_pids,
+    resident_mib,
     wait_until,
 )
 
@@ -365,11 +367,6 @@ def test_other_methods_are_refused(server: HttpServer, bystander: McpClient, met
     assert statuses(response) == ([200] if (method, path) == ("HEAD", "/readyz") else [405])
     assert b"x-a:" not in response.lower()
     assert not bystander.call("zim_health").get("isError")
-
-
-def resident_mib(pid: int) -> float:
-    """Return the resident memory of a process."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def test_large_content_length_is_refused_before_the_body(server: HttpServer, bystander: McpClient) -> None:
@@ -788,3 +785,16 @@ def test_clients_cannot_forge_log_lines_or_response_headers(server: HttpServer) 
     assert re.search(rb"x-request-id: [0-9a-f]{12}\r\n", response)
     assert mark.encode() not in response
     assert not any(line.startswith(("WARNING forged", "forged")) for line in server.lines)
+
+
+@pytest.mark.parametrize("version", [DEFAULT_VERSION, STATELESS_VERSION])
+def test_frames_of_any_shape_are_answered(server: HttpServer, bystander: McpClient, version: str) -> None:
+    with McpClient(server.url, version, headers=dict(bystander.headers), source=ATTACKER) as client:
+        for frame in random_frames(200):
+            request = client.request("ping")
+            headers = {**request.headers, "content-length": str(len(frame))}
+            # A frame may be a stream that stays open: what counts is that it is answered.
+            with client.http.stream("POST", client.url, headers=headers, content=frame) as response:
+                assert response.status_code < 500, frame
+
+    assert not bystander.call("zim_health").get("isError")

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import JSONRPCResponse
 
+from openzim_mcp.protocol.jsonrpc import encode_message
+from support.frames import random_frames
 from support.stdio_server import (
     CLIENT_INFO,
     COMMAND,
@@ -21,6 +24,7 @@ from support.stdio_server import (
     STATELESS_VERSION,
     TIMEOUT_SECONDS,
     StdioServer,
+    resident_mib,
     server_environment,
 )
 
@@ -183,3 +187,37 @@ def test_batch_gets_one_response_in_the_version_with_batches(town_zim: Path) -> 
     assert by_id[None]["error"]["code"] == -32600
     assert empty["error"]["code"] == -32600
     assert [response["error"]["code"] for response in invalid] == [-32600, -32600]
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", DEFAULT_VERSION, STATELESS_VERSION])
+def test_server_survives_frames_of_any_shape(town_zim: Path, version: str) -> None:
+    with StdioServer(town_zim).with_version(version) as server:
+        for number, frame in enumerate(random_frames(300)):
+            server.write(frame + b"\n")
+            if number % 10 == 0:
+                ping = json.dumps(request(10_000 + number, "ping", _meta=REQUEST_META)).encode()
+                server.write(ping + b"\n")
+                while True:
+                    message = server.read_message()
+                    if isinstance(message, dict) and message.get("id") == 10_000 + number:
+                        break
+
+        assert server.process.poll() is None
+
+
+def test_result_that_cannot_be_encoded_is_an_error() -> None:
+    response = JSONRPCResponse(jsonrpc="2.0", id=7, result={"text": "\ud800"})
+
+    assert json.loads(encode_message(response))["error"]["code"] == -32603
+
+
+def test_oversized_message_is_refused_in_little_memory(town_zim: Path) -> None:
+    with StdioServer(town_zim) as server:
+        before = resident_mib(server.process.pid)
+        server.write(b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"x":"' + b"x" * 100_000_000 + b'"}}\n')
+        response = server.read_message()
+
+        assert response["error"]["code"] == -32600
+        assert "1 MiB" in response["error"]["message"]
+        assert resident_mib(server.process.pid) - before < 20
+        assert server.request("ping") == {}

@@ -65,6 +65,11 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def resident_mib(pid: int) -> float:
+    """The resident memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
     end = time.monotonic() + TIMEOUT_SECONDS

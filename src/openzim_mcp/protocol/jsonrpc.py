@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
@@ -15,6 +16,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator
@@ -24,9 +26,15 @@ if TYPE_CHECKING:
     Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
     Outgoing = MemoryObjectSendStream[SessionMessage]
 
+log = logging.getLogger(__name__)
+
 _STREAMING_METHODS = {"subscriptions/listen"}
 _BATCH_VERSION = "2025-03-26"
 _FLUSH_TIMEOUT_SECONDS = 2.0
+_READER_CHECK_SECONDS = 0.25
+MAX_MESSAGE_BYTES = 1 << 20
+"""As over HTTP; parsed, a message takes up to sixty times its size."""
+_NOT_JSON = object()
 
 
 class LineOutput(Protocol):
@@ -34,6 +42,10 @@ class LineOutput(Protocol):
 
     async def write(self, line: bytes) -> None:
         """Write a line; raise `BrokenResourceError` if nobody reads any more."""
+
+    def has_reader(self) -> bool:
+        """Return whether somebody may still read what is written."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -95,9 +107,14 @@ class _MessageStream:
                 async for line in lines:
                     await self._read(line)
                 with anyio.move_on_after(drain_seconds):
-                    while self._unanswered:
-                        self._answered = anyio.Event()
-                        await self._answered.wait()
+                    await self._drain()
+
+    async def _drain(self) -> None:
+        """Wait for the missing responses, as long as somebody can read them."""
+        while self._unanswered and self._output.has_reader():
+            self._answered = anyio.Event()
+            with anyio.move_on_after(_READER_CHECK_SECONDS):
+                await self._answered.wait()
 
     async def write_all(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Write the server's messages."""
@@ -111,7 +128,7 @@ class _MessageStream:
             return
         message = _parse_message(line)
         if isinstance(message, _InvalidMessage):
-            await self._output.write(_encode_message(message.response))
+            await self._output.write(encode_message(message.response))
         else:
             await self._forward(message)
 
@@ -120,7 +137,7 @@ class _MessageStream:
         messages = []
         for message in map(_parse_message, parts):
             if isinstance(message, _InvalidMessage):
-                batch.responses.append(_encode_message(message.response))
+                batch.responses.append(encode_message(message.response))
                 continue
             messages.append(message)
             if isinstance(message, types.JSONRPCRequest):
@@ -141,7 +158,7 @@ class _MessageStream:
                 await self._mark_answered(request_id)  # a cancelled request gets no response
 
     async def _write(self, message: types.JSONRPCMessage) -> None:
-        line = _encode_message(message)
+        line = encode_message(message)
         if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError) or message.id is None:
             await self._output.write(line)
             return
@@ -167,39 +184,64 @@ class _MessageStream:
             await self._output.write(b"[" + b",".join(batch.responses) + b"]")
 
 
-def _encode_message(message: types.JSONRPCMessage) -> bytes:
-    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+def encode_message(message: types.JSONRPCMessage) -> bytes:
+    """Return a message as JSON; a result that cannot be encoded becomes an error, as the connection must go on."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except (PydanticSerializationError, ValueError, RecursionError):
+        log.exception("a message cannot be encoded")
+    error = types.ErrorData(code=types.INTERNAL_ERROR, message="The result cannot be encoded as JSON.")
+    request_id = message.id if isinstance(message, types.JSONRPCResponse) else None
+    return encode_message(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+
+
+def _load_json(line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return _NOT_JSON
 
 
 def _split_batch(line: bytes) -> list[bytes]:
     """Return the messages of a batch; none if the line is not one."""
-    try:
-        return [json.dumps(part).encode() for part in json.loads(line)]
-    except (ValueError, RecursionError):
-        return []
+    batch = _load_json(line)
+    return [json.dumps(part).encode() for part in batch] if isinstance(batch, list) else []
 
 
 def _parse_message(line: bytes) -> types.JSONRPCMessage | _InvalidMessage:
+    if len(line) > MAX_MESSAGE_BYTES:
+        text = f"Invalid request: a message may have up to {MAX_MESSAGE_BYTES >> 20} MiB."
+        return _make_error(types.INVALID_REQUEST, text)
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         return _invalid_message(line)
-    # The SDK takes a request whose id is neither a string nor a number for a notification.
-    has_invalid_id = isinstance(message, types.JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line)
-    return _invalid_message(line) if has_invalid_id else message
+    if isinstance(message, types.JSONRPCNotification) and b'"id"' in line:
+        # The SDK takes a request whose id is neither a string nor a number for a notification.
+        value = _load_json(line)
+        if not isinstance(value, dict) or "id" in value:
+            return _invalid_message(line)
+    return message
 
 
 def _invalid_message(line: bytes) -> _InvalidMessage:
     """Describe what is wrong with a line, with the request's id if it has one."""
-    code, text, request_id = types.PARSE_ERROR, "Parse error: this line is not JSON.", None
-    with contextlib.suppress(ValueError, RecursionError):
-        value = json.loads(line)
-        code, text = types.INVALID_REQUEST, "Invalid request: this is not a JSON-RPC message."
-        if isinstance(value, dict) and _is_request_id(value.get("id")):
-            request_id = value["id"]
+    value = _load_json(line)
+    if value is _NOT_JSON:
+        return _make_error(types.PARSE_ERROR, "Parse error: this line is not JSON.")
+    request_id = value.get("id") if isinstance(value, dict) else None
+    return _make_error(types.INVALID_REQUEST, "Invalid request: this is not a JSON-RPC message.", request_id)
+
+
+def _make_error(code: int, text: str, request_id: object = None) -> _InvalidMessage:
     error = types.ErrorData(code=code, message=text)
-    return _InvalidMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+    return _InvalidMessage(
+        types.JSONRPCError(jsonrpc="2.0", id=request_id if _is_request_id(request_id) else None, error=error)
+    )
 
 
 def _is_request_id(value: object) -> TypeGuard[types.RequestId]:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    """Return whether a response can have this id: a number, or a text without parts of characters."""
+    if isinstance(value, str):
+        return value.isprintable() or not any("\ud800" <= character <= "\udfff" for character in value)
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import threading
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio import from_thread, lowlevel
+
+from openzim_mcp.protocol.jsonrpc import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,23 +45,24 @@ class LineReader:
         return self._receive.__aiter__()
 
     def _read(self, descriptor: int) -> None:
-        parts: list[bytes] = []
+        line = bytearray()
         try:
             while chunk := os.read(descriptor, _CHUNK_BYTES):
                 end_of_line, *next_lines = chunk.split(b"\n")
-                parts.append(end_of_line)
+                # Of a line that is too long, just enough is kept to see that it is.
+                line += end_of_line[: MAX_MESSAGE_BYTES + 1 - len(line)]
                 for start_of_line in next_lines:
-                    self._enqueue(parts)
-                    parts = [start_of_line]
-            self._enqueue(parts)
+                    self._enqueue(line)
+                    line = bytearray(start_of_line)
+            self._enqueue(line)
             from_thread.run_sync(self._send.close, token=self._loop)
         except (OSError, RuntimeError, anyio.BrokenResourceError):
             return  # the server has stopped
 
-    def _enqueue(self, parts: list[bytes]) -> None:
-        line = b"".join(parts).strip()
-        if line:
-            from_thread.run(self._send.send, line, token=self._loop)
+    def _enqueue(self, line: bytearray) -> None:
+        message = bytes(line).strip()
+        if message:
+            from_thread.run(self._send.send, message, token=self._loop)
 
 
 class LineWriter:
@@ -68,12 +72,12 @@ class LineWriter:
         self._loop = lowlevel.current_token()
         self._queue: queue.SimpleQueue[tuple[bytes, anyio.Event]] = queue.SimpleQueue()
         self._is_broken = False
-        descriptor = os.dup(_STDOUT)
+        self._descriptor = os.dup(_STDOUT)
         try:
             os.dup2(_STDERR, _STDOUT)
         except OSError:
             _redirect_to_null(_STDOUT)  # standard error is closed
-        threading.Thread(target=self._write, args=(descriptor,), name="stdout", daemon=True).start()
+        threading.Thread(target=self._write, args=(self._descriptor,), name="stdout", daemon=True).start()
 
     async def write(self, line: bytes) -> None:
         """Write a line and wait until the pipe has taken it; raise `BrokenResourceError` if the pipe is closed."""
@@ -82,6 +86,14 @@ class LineWriter:
         await is_written.wait()
         if self._is_broken:
             raise anyio.BrokenResourceError
+
+    def has_reader(self) -> bool:
+        """Return whether somebody may still read what is written; where the system does not tell, yes."""
+        if not hasattr(select, "poll"):
+            return not self._is_broken
+        poll = select.poll()
+        poll.register(self._descriptor, 0)
+        return not self._is_broken and not poll.poll(0)
 
     def _write(self, descriptor: int) -> None:
         while True:
