@@ -98,3 +98,20 @@ def test_query_costs_one_token_per_ten_archives(
     replies = [server.request("tools/call", {"name": "zim_query", "arguments": {"query": "help"}}) for _ in range(5)]
 
     assert sum(not reply.get("isError") for reply in replies) == answered
+
+
+def test_query_that_costs_more_than_a_full_bucket_is_answered(
+    open_server: Callable[..., StdioServer], town_zim: Path, tmp_path: Path
+) -> None:
+    for number in range(31):
+        shutil.copy(town_zim, tmp_path / f"towns{number}.zim")
+    limits = {"ENABLED": "true", "BURST_SIZE": "3", "REQUESTS_PER_SECOND": "0.01"}
+    server = open_server(tmp_path, **{f"RATE_LIMIT__{name}": value for name, value in limits.items()})
+
+    results = [
+        server.wait_for_response(server.start_call("zim_query", query=f"where is Ravenport {n}"))["result"]
+        for n in range(2)
+    ]
+
+    assert [result.get("isError", False) for result in results] == [False, True]
+    assert results[1]["structuredContent"]["operation"] == "rate_limited"

@@ -303,8 +303,8 @@ def test_icons_are_sent_in_versions_that_have_them(directory: Path) -> None:
     assert (icon["mimeType"], icon["sizes"]) == ("image/png", ["48x48"])
 
 
-def test_reading_a_resource_is_charged(open_server: OpenServer, town_zim: Path) -> None:
-    limits = {"RATE_LIMIT__ENABLED": "true", "RATE_LIMIT__BURST_SIZE": "2", "RATE_LIMIT__REQUESTS_PER_SECOND": "0.01"}
+def test_listing_and_reading_resources_is_charged(open_server: OpenServer, town_zim: Path) -> None:
+    limits = {"RATE_LIMIT__ENABLED": "true", "RATE_LIMIT__BURST_SIZE": "3", "RATE_LIMIT__REQUESTS_PER_SECOND": "0.01"}
     server = open_server(town_zim, **limits)
 
     read(server, f"zim://{town_zim.stem}/entry/Ravenport")

@@ -77,7 +77,6 @@ COMPLETERS: dict[tuple[str, str], Completer] = {
     (uris.ENTRY_TEMPLATE, "name"): _complete_name_in_uri,
     (uris.ENTRY_TEMPLATE, "path"): _complete_entry_path,
 }
-_RATE_LIMITED = {_complete_article_path, _complete_entry_path}
 
 
 @dataclass(frozen=True)
@@ -93,10 +92,9 @@ class Completions:
         if completer is None:
             argument = f"{safe_line(params.argument.name, 100)!r} of {safe_line(owner, 200)!r}"
             raise MCPError(types.INVALID_PARAMS, f"There is no argument {argument} to complete.")
-        if completer in _RATE_LIMITED:
-            try:
-                await self.app.charge(caller_of(context), "suggestions")
-            except errors.OpenZimMcpRateLimitError:
-                return types.CompleteResult(completion=_NO_VALUES)
+        try:
+            await self.app.charge(caller_of(context), "suggestions")
+        except errors.OpenZimMcpRateLimitError:
+            return types.CompleteResult(completion=_NO_VALUES)
         arguments = (params.context.arguments if params.context else None) or {}
         return types.CompleteResult(completion=await completer(self.app, params.argument.value, arguments))

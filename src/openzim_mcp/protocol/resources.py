@@ -72,6 +72,7 @@ class Resources:
         self, context: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """Return a page of the list: the list of archives itself first, then each archive that can be read."""
+        await self.app.charge(caller_of(context), "default")
         usable = await self.app.usable_archives()
         after = _decode_cursor(params.cursor) if params and params.cursor else None
         remaining = [archive for archive in usable if after is None or archive.name > after]

@@ -67,7 +67,6 @@ TOOLS = (
         "section S of X; related to X; compare X and Y; next page. 'in NAME' asks one archive.",
         request=QueryRequest,
         run=ask.answer_query,
-        cost="default",
         simple=True,
         introduction=archives.introduce_archives,
     ),

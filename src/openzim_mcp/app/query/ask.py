@@ -50,8 +50,8 @@ async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) 
     last = app.continuations.get(caller.connection)
     continuation = last if isinstance(last, QueryRequest) else None
     resumed = _resume(request, fingerprint_archives(archives))
-    if not resumed.zim_file_path:
-        await app.charge(caller, "default", max(0, len(archives) - 1) // _ARCHIVES_PER_TOKEN)
+    asked = 1 if resumed.zim_file_path else len(archives)
+    await app.charge(caller, "default", 1 + max(0, asked - 1) // _ARCHIVES_PER_TOKEN)
     reply = await _reply(QueryContext(app, resumed, archives, archives, continuation))
     if isinstance(reply, Reply):
         app.continuations.put(caller.connection, reply.continuation)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import App
     from openzim_mcp.calls import Call, Result
+    from openzim_mcp.config import Operation
     from openzim_mcp.pool.pool import Outcomes
     from openzim_mcp.zimfile import ArchiveFile
 
@@ -52,6 +53,10 @@ class QueryRequest(BudgetedRequest):
         if not self.query and not self.cursor:
             raise ValueError("query: required, but not given; ask a question or say what to do")
         return self
+
+    def cost(self) -> tuple[Operation, int]:
+        """Return what the request is charged as: nothing yet, as that depends on the number of archives."""
+        return "default", 0
 
 
 @dataclass(frozen=True)
