@@ -49,7 +49,9 @@ OWNERS = {
     "cachetools": {
         "http/",
         "app/limits.py",
+        "library/facts.py",
         "pool/results.py",
+        "worker/page_timer.py",
         "worker/reading/article.py",
         "worker/search/candidates.py",
         "worker/search/spelling.py",

@@ -17,6 +17,7 @@ OpenZimMcpError
 │   ├── ArchiveChanged             the file was replaced during the call
 │   ├── ArchiveQuarantined         it crashed a worker or took too long, and its file has not changed since
 │   ├── EntryTooLarge              the entry is larger than the limit
+│   ├── EntryTooSlow               reading the entry takes longer than a call may
 │   ├── OutOfMemory                reading it takes more memory than a worker may use
 │   ├── RedirectLoop               the entry redirects in a circle, or more than ten times
 │   └── WorkerFailed               a worker process cannot be started, or exited
@@ -151,6 +152,12 @@ class EntryTooLarge(OpenZimMcpArchiveError):
     operation = "entry_too_large"
 
 
+class EntryTooSlow(OpenZimMcpArchiveError):
+    """Reading the entry takes longer than a call may; other entries are not affected."""
+
+    operation = "entry_too_slow"
+
+
 class RedirectLoop(OpenZimMcpArchiveError):
     """The entry redirects in a circle, or more than ten times."""
 
@@ -232,3 +239,11 @@ def rebuild_error(name: str, message: str, hint: str | None, details: dict[str, 
     """Return the error that a worker process raised, by the name of its class."""
     error_class = _classes_by_name(OpenZimMcpError).get(name, OpenZimMcpArchiveError)
     return error_class(message, hint=hint, **details)
+
+
+def entry_too_slow(archive: str, entry: str) -> EntryTooSlow:
+    """Return the error for an entry, given by a name that can be shown."""
+    return EntryTooSlow(
+        f"Entry {entry!r} of {archive!r} takes too long to read.",
+        hint="Other entries are not affected. Its bytes can be read as they are (binary=true).",
+    )

@@ -15,6 +15,7 @@ import pytest
 
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import EntryRow, EntryRows, ListEntries, ProbeIndexes, ReadMetadata
+from openzim_mcp.calls.reading import ReadText
 from openzim_mcp.calls.search import FindPassages, FindTitles, Question, ScoreTitles, SearchText
 from openzim_mcp.config import CacheSettings
 from openzim_mcp.library.facts import FactStore
@@ -149,6 +150,23 @@ async def test_call_that_hangs_quarantines_only_its_archive(valid_archive: Archi
             await title(pool, stuck)
         os.utime(copied_archive)
         assert await title(pool, archive_file(copied_archive)) == "Test"
+
+
+async def test_slow_entry_does_not_quarantine_its_archive(copied_archive: Path) -> None:
+    archive = archive_file(copied_archive)
+    slow = ReadText("Alderwick", 1000)
+    pool = make_pool(deadline=1)
+    async with pool.running():
+        await title(pool, archive)
+        (error,) = await meanwhile(lambda: pool.call(archive, slow), lambda _: None)
+
+        assert isinstance(error, errors.EntryTooSlow)
+        assert error.message == "Entry 'Alderwick' of 'victim' takes too long to read."
+        assert (await pool.call(archive, ReadText("Ravenport", 1000))).title == "Ravenport"
+        with pytest.raises(errors.EntryTooSlow):
+            await pool.call(archive, slow)
+        pool.facts.clear_timeouts(archive)
+        assert (await pool.call(archive, slow)).title == "Alderwick"
 
 
 @pytest.mark.parametrize("crash", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])

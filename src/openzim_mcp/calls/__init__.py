@@ -43,6 +43,11 @@ class Call(msgspec.Struct, Generic[Result], frozen=True, omit_defaults=True):
         """Whether this call will ask the search index."""
         return self.uses_index and getattr(self, "use_index", True)
 
+    @property
+    def entry(self) -> str | None:
+        """The entry that this call is about; if it takes too long, only this entry is to blame."""
+        return None
+
 
 class Job(Call[Result], frozen=True):
     """A call that may take minutes: it runs in a process of its own, reports progress, and has no deadline.

@@ -20,6 +20,11 @@ class EntryCall(Call[Result], frozen=True):
 
     path: str
 
+    @property
+    def entry(self) -> str | None:
+        """The entry that this call is about."""
+        return self.path
+
 
 class Article(Struct, frozen=True):
     """A page of an article as Markdown, and where the next page starts."""
@@ -183,6 +188,11 @@ class ReadRawEntry(Call[RawEntry], frozen=True):
 
     function = "reading.entry:read_raw_entry"
     paths: list[str]
+
+    @property
+    def entry(self) -> str | None:
+        """The entry that this call is about."""
+        return self.paths[0]
 
 
 class ClosestTitle(Struct, frozen=True):

@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import msgspec
+from cachetools import LRUCache
 
 from openzim_mcp import __version__, errors, files
+from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,6 +33,7 @@ Scope = Literal["archive", "index"]
 _FACT_TTL_SECONDS = 30 * 24 * 3600
 """Facts expire, as a disk may lose bits without changing the identity of a file."""
 _MAX_ARCHIVES_ON_DISK = 1000
+_MAX_SLOW_ENTRIES = 1000
 _CRASH = "index_crash"
 
 
@@ -58,6 +61,8 @@ class ArchiveFacts:
     """Why opening it failed."""
     incidents: dict[Scope, Incident] | None = None
     """What is quarantined; None until the disk was asked."""
+    slow_entries: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_MAX_SLOW_ENTRIES))
+    """The entries whose reading took longer than a call may."""
     saved: dict[str, object] = field(default_factory=dict)
     """Facts that are on disk too, in case the disk cannot be written."""
 
@@ -111,6 +116,7 @@ class FactStore:
 
     def clear_timeouts(self, archive: ArchiveFile) -> None:
         """Lift a quarantine for a timeout, as the disk may have been asleep; one for a crash stays."""
+        self.of(archive.identity).slow_entries.clear()
         incidents = self.incidents(archive)
         for scope in [scope for scope, incident in incidents.items() if incident.is_timeout]:
             del incidents[scope]
@@ -119,12 +125,22 @@ class FactStore:
         """Lift every quarantine of an archive, to check it again."""
         facts = self.of(archive.identity)
         facts.incidents = {}
+        facts.slow_entries.clear()
         facts.saved.pop(_CRASH, None)
         with contextlib.suppress(OSError):
             os.unlink(self._path(archive, _CRASH))
 
-    def require_open(self, archive: ArchiveFile, *, asks_index: bool) -> None:
-        """Raise `ArchiveQuarantined` if the archive is quarantined, or for a call to the index if that is."""
+    def mark_slow(self, archive: ArchiveFile, entry: str) -> None:
+        """Do not read an entry again until the archive is checked or its file changes."""
+        self.of(archive.identity).slow_entries[entry] = True
+
+    def require_open(self, archive: ArchiveFile, *, asks_index: bool, entry: str | None = None) -> None:
+        """Raise `ArchiveQuarantined` if the archive is quarantined, or for a call to the index if that is.
+
+        Raise `EntryTooSlow` for a call about an entry that took too long before.
+        """
+        if entry in self.of(archive.identity).slow_entries:
+            raise errors.entry_too_slow(archive.name, safe_line(entry or "", 200))
         incidents = self.incidents(archive)
         incident = incidents.get("archive") or (incidents.get("index") if asks_index else None)
         if incident is None:

@@ -19,6 +19,7 @@ from openzim_mcp import calls, errors
 from openzim_mcp.calls import Call, Result
 from openzim_mcp.pool.fair_queue import FairSlots
 from openzim_mcp.pool.process import WorkerExited, WorkerProcess, require_success, start_worker
+from openzim_mcp.text import safe_line
 from openzim_mcp.token_bucket import TokenBucket
 from openzim_mcp.zimfile import stat_parts
 
@@ -149,7 +150,7 @@ class Pool:
         await self._slots.acquire()
         is_abandoned = False
         try:
-            self.facts.require_open(archive, asks_index=call.asks_index)
+            self.facts.require_open(archive, asks_index=call.asks_index, entry=call.entry)
             worker = await self._take(archive)
             try:
                 with anyio.fail_after(self._deadline):
@@ -218,6 +219,11 @@ class Pool:
                 hint="Ask again.",
                 archive=archive.file_name,
             )
+        if is_timeout and call.entry is not None:
+            # Calls about the archive as a whole tell whether it is the archive that does not answer.
+            self.facts.mark_slow(archive, call.entry)
+            log.warning("an entry of %s takes longer than %g s to read", archive.name, self._deadline)
+            raise errors.entry_too_slow(archive.name, safe_line(call.entry, 200))
         scope: Scope = "index" if call.asks_index else "archive"
         self.facts.quarantine(archive, scope, reason, is_timeout=is_timeout)
         log.warning("%s of %s quarantined: %s", scope, archive.name, reason)

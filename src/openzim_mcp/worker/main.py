@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import calls, errors
 from openzim_mcp.calls import archive, reading, search
+from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import Identity, stat_parts
 
@@ -151,9 +152,12 @@ class _ProgressReporter:
             self._send(calls.Progress(done, total))
 
 
-def _dispatch(archives: OpenArchives, request: calls.Request, report: _ProgressReporter) -> Any:
+def _dispatch(
+    archives: OpenArchives, request: calls.Request, report: _ProgressReporter, deadline_seconds: float
+) -> Any:
     """Run the function of a call on the open archive; a job gets the paths of the files, as they may be damaged."""
     call = calls.decode_call(request)
+    timer.start_call(deadline_seconds, is_about_entry=call.entry is not None)
     module, _, name = call.function.partition(":")
     function = getattr(importlib.import_module(f"openzim_mcp.worker.{module}"), name)
     if isinstance(call, calls.Job):
@@ -161,10 +165,12 @@ def _dispatch(archives: OpenArchives, request: calls.Request, report: _ProgressR
     return function(archives.open(request.name, request.parts), call)
 
 
-def handle_request(archives: OpenArchives, request: calls.Request, report: _ProgressReporter) -> calls.Reply:
+def handle_request(
+    archives: OpenArchives, request: calls.Request, report: _ProgressReporter, deadline_seconds: float = 0
+) -> calls.Reply:
     """Run a call and return its result or its error."""
     try:
-        return calls.Success(calls.encode_result(_dispatch(archives, request, report)))
+        return calls.Success(calls.encode_result(_dispatch(archives, request, report, deadline_seconds)))
     except errors.OpenZimMcpError as error:
         return calls.Failure(type(error).__name__, error.message, error.hint, error.details)
     except Exception:  # noqa: BLE001  the server logs it and answers with a generic error
@@ -184,7 +190,7 @@ def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
             if deadline_seconds:
                 # The server ends a call that takes too long; this ends it if the server is gone.
                 faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
-            reply = handle_request(archives, request, _ProgressReporter(send))
+            reply = handle_request(archives, request, _ProgressReporter(send), deadline_seconds)
             faulthandler.cancel_dump_traceback_later()
             send(reply)
 

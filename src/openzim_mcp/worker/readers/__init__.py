@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from openzim_mcp.worker.document import Document
+from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers.html.reader import read_html
 from openzim_mcp.worker.readers.text import placeholder, read_json, read_plain_text
 
@@ -52,4 +53,8 @@ def _reader(mime_type: str | None) -> Reader | None:
 def read_document(archive: Archive, item: Item) -> Document:
     """Return the document of an entry; only if its type has a reader are its bytes read."""
     reader = _reader(item.mime_type)
-    return reader(archive.read_content(item.path), item.path) if reader else placeholder(item.mime_type, item.size)
+    if reader is None:
+        return placeholder(item.mime_type, item.size)
+    raw = archive.read_content(item.path)
+    with timer.limit(archive, item.path):
+        return reader(raw, item.path)

@@ -18,6 +18,7 @@ from openzim_mcp.calls.reading import (
 )
 from openzim_mcp.text import continuation_line, safe_line
 from openzim_mcp.worker import render
+from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers import is_page, read_document
 from openzim_mcp.worker.readers.html.reader import read_html
 from openzim_mcp.worker.reading import resolve
@@ -66,7 +67,8 @@ def document_around(archive: Archive, item: Item, words: Sequence[str]) -> Docum
     lower = raw.lower()
     offsets = (lower.find(word.encode()) for word in words)
     start = max(0, next((offset for offset in offsets if offset >= 0), 0) - _EXCERPT_BYTES // 4)
-    return read_html(raw[start : start + _EXCERPT_BYTES], item.path)
+    with timer.limit(archive, item.path):
+        return read_html(raw[start : start + _EXCERPT_BYTES], item.path)
 
 
 def load_page(archive: Archive, path: str) -> tuple[Item, Document]:

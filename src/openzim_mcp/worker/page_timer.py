@@ -1,0 +1,93 @@
+"""How long reading one page may take, so that a slow page costs itself and not the call that came across it.
+
+A page gets a share of the time that is left for the call: after any number of slow pages, some time is left for the
+others. The limit interrupts Python code; in a call into libzim or the parser it waits for the return, and where the
+system has no such timers, as on Windows, there is only the deadline of the whole call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
+
+from openzim_mcp import errors
+from openzim_mcp.text import safe_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from openzim_mcp.worker.zim import Archive
+
+_SHARE_OF_PAGE = 0.8
+"""For a call that asks for this page."""
+_SHARE_OF_PAGES = 0.25
+"""For a call that reads many, such as a search."""
+_JOB_PAGE_SECONDS = 30.0
+_MIN_BUSY_SHARE = 0.1
+"""The share of the limit that a page has to be busy to count as slow the next time: else the machine was."""
+
+_has_timers = hasattr(signal, "setitimer")
+_slow_pages: LRUCache[tuple[int, str], bool] = LRUCache(10_000)
+"""By the serial number of the archive and the path."""
+
+
+class _TimeIsUp(BaseException):
+    """Not an `Exception`, so that nothing on the way takes it for a fault of the page."""
+
+
+class PageTimer:
+    """The time that pages may take in the call that runs now."""
+
+    def __init__(self) -> None:
+        self._ends_at: float | None = None
+        self._share = _SHARE_OF_PAGE
+
+    def start_call(self, deadline_seconds: float, *, is_about_entry: bool) -> None:
+        """Start a call with a deadline; 0 is a job without one."""
+        self._ends_at = time.monotonic() + deadline_seconds if deadline_seconds else None
+        self._share = _SHARE_OF_PAGE if is_about_entry else _SHARE_OF_PAGES
+
+    @contextlib.contextmanager
+    def limit(self, archive: Archive, path: str) -> Iterator[None]:
+        """Raise `EntryTooSlow` if the block, which reads a page, takes too long, or the page did so before."""
+        if (archive.serial, path) in _slow_pages:
+            raise _too_slow(archive, path)
+        if not _has_timers or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        seconds, busy_before = self._seconds_for_page(), time.process_time()
+        previous = signal.signal(signal.SIGALRM, _raise_time_is_up)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            try:
+                yield
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except _TimeIsUp:
+            if time.process_time() - busy_before >= _MIN_BUSY_SHARE * seconds:
+                _slow_pages[archive.serial, path] = True
+            raise _too_slow(archive, path) from None
+        finally:
+            signal.signal(signal.SIGALRM, previous)
+
+    def _seconds_for_page(self) -> float:
+        if self._ends_at is None:
+            return _JOB_PAGE_SECONDS
+        return max(0.001, (self._ends_at - time.monotonic()) * self._share)
+
+
+def _raise_time_is_up(_number: int, _frame: object) -> None:
+    raise _TimeIsUp
+
+
+def _too_slow(archive: Archive, path: str) -> errors.EntryTooSlow:
+    return errors.entry_too_slow(archive.name, safe_line(path, 200))
+
+
+timer = PageTimer()
+"""A worker runs one call at a time."""
