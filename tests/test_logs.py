@@ -63,3 +63,39 @@ def test_json_record_is_one_line(tmp_path: Path) -> None:
         "message": "a\nb c",
         "ms": 1.5,
     }
+
+
+FORGED = 'x" y\n2026-01-01 00:00:00,000 INFO openzim_mcp: forged \x1b[31m\u202e\u2028\x85\r'
+
+
+def forging_record() -> logging.LogRecord:
+    """A record whose message, field and traceback hold text from a client."""
+    try:
+        raise ValueError(FORGED)
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "f", 1, "method %s", (FORGED,), sys.exc_info())
+    setattr(record, logs.FIELDS, {"tool": FORGED, "client": "192.0.2.1"})
+    return record
+
+
+def test_text_log_cannot_be_forged(tmp_path: Path) -> None:
+    first, *others = format_record("text", tmp_path, forging_record()).splitlines()
+
+    assert r'method x" y\n2026-01-01' in first
+    assert first.endswith(r"client=192.0.2.1")
+    assert r'tool="x\" y\n2026' in first
+    assert all(line.startswith("    ") for line in others)
+    assert all(line.isprintable() for line in [first, *others])
+
+
+def test_json_log_cannot_be_forged(tmp_path: Path) -> None:
+    line = format_record("json", tmp_path, forging_record())
+
+    assert line.isprintable()
+    assert json.loads(line)["tool"] == FORGED
+
+
+def test_traceback_of_a_worker_is_indented(tmp_path: Path) -> None:
+    record = logging.makeLogRecord({"msg": "failed", "levelname": "ERROR", "name": "x", logs.TRACEBACK: "a\nb"})
+
+    assert format_record("text", tmp_path, record).endswith("ERROR x: failed\n    a\n    b")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 import time
 from typing import TYPE_CHECKING
+
+from openzim_mcp.text import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,16 +21,31 @@ FIELDS = "openzim_mcp_fields"
 """Attribute of a log record with additional fields, a dict."""
 
 
+TRACEBACK = "openzim_mcp_traceback"
+"""Attribute of a log record with a traceback of another process."""
+_MAX_MESSAGE_CHARS = 10_000
+_PLAIN_VALUE = re.compile(r"[\w./:@+-]+")
+
+
 class _TextFormatter(logging.Formatter):
-    """Shortens the paths of directories to their last part, in messages and tracebacks."""
+    """One line per record; only tracebacks have more, indented, so that no value can look like a record.
+
+    Paths of directories are shortened to their last part, in messages and tracebacks.
+    """
 
     def __init__(self, directories: Iterable[str]) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        super().__init__()
         self._directories = sorted(directories, key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = "".join(f" {name}={value}" for name, value in getattr(record, FIELDS, {}).items())
-        return self._redact_directories(super().format(record) + fields)
+        head = f"{self.formatTime(record)} {record.levelname} {record.name}: {escape_invisible(_message(record))}"
+        fields = "".join(f" {name}={_quote(value)}" for name, value in getattr(record, FIELDS, {}).items())
+        lines = [escape_invisible(line) for line in self._traceback(record).split("\n") if line]
+        return self._redact_directories("\n    ".join([head + fields, *lines]))
+
+    def _traceback(self, record: logging.LogRecord) -> str:
+        own = self.formatException(record.exc_info) if record.exc_info else ""
+        return own or str(getattr(record, TRACEBACK, ""))
 
     def _redact_directories(self, line: str) -> str:
         for directory in self._directories:
@@ -47,11 +65,31 @@ class _JsonFormatter(_TextFormatter):
             "time": self.formatTime(record),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _message(record),
         }
-        if record.exc_info:
-            row["exception"] = self.formatException(record.exc_info)
-        return self._redact_directories(json.dumps(row | getattr(record, FIELDS, {}), ensure_ascii=False, default=str))
+        if traceback := self._traceback(record):
+            row["exception"] = traceback
+        return self._redact_directories(_encode_json(row | getattr(record, FIELDS, {})))
+
+
+def _message(record: logging.LogRecord) -> str:
+    message = record.getMessage()
+    return message if len(message) <= _MAX_MESSAGE_CHARS else message[: _MAX_MESSAGE_CHARS - 1] + "…"
+
+
+def _quote(value: object) -> str:
+    text = str(value)
+    if _PLAIN_VALUE.fullmatch(text):
+        return text
+    return '"' + escape_invisible(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def _encode_json(row: dict[str, object]) -> str:
+    """Return JSON in which letters of all scripts are readable, and what cannot be seen is escaped."""
+    text = json.dumps(row, ensure_ascii=False, default=str)
+    if escape_invisible(text) == text:
+        return text
+    return "".join(c if escape_invisible(c) == c else json.dumps(c)[1:-1] for c in text)
 
 
 def configure_logging(settings: Settings) -> None:

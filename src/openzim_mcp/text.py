@@ -90,6 +90,13 @@ def replace_control(text: str, replacement: str = "") -> str:
     return _CONTROL.sub(replacement, text)
 
 
+def escape_invisible(text: str) -> str:
+    r"""Return a text on one line, with escapes such as `\n` and `\u202e` for what cannot be seen."""
+    if text.isprintable() and (text.isascii() or not _PRINTABLE_INVISIBLE.search(text)):
+        return text
+    return "".join(c if c.isprintable() and strip_invisible(c) else c.encode("unicode_escape").decode() for c in text)
+
+
 def visible_line(text: str) -> str:
     """Return `text` on one line, without what cannot be seen."""
     return " ".join(strip_invisible(text).split())

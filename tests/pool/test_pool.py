@@ -19,6 +19,7 @@ from openzim_mcp.calls.reading import ReadText
 from openzim_mcp.calls.search import FindPassages, FindTitles, Question, ScoreTitles, SearchText
 from openzim_mcp.config import CacheSettings
 from openzim_mcp.library.facts import FactStore
+from openzim_mcp.logs import TRACEBACK
 from openzim_mcp.pool.pool import Pool
 from openzim_mcp.pool.results import ResultCache
 from openzim_mcp.token_bucket import TokenBucket
@@ -109,7 +110,7 @@ async def test_unexpected_exception_is_logged_not_shown(
             await pool.call(valid_archive, ListEntries(None, 0, 1))  # type: ignore[arg-type]
         assert await title(pool, valid_archive) == "Test"
 
-    assert "ValidationError" in caplog.text
+    assert "ValidationError" in getattr(caplog.records[0], TRACEBACK)
 
 
 async def test_call_is_retried_when_its_worker_is_killed(valid_archive: ArchiveFile) -> None:

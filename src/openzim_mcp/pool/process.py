@@ -15,6 +15,7 @@ import msgspec
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from openzim_mcp import calls, errors
+from openzim_mcp.logs import TRACEBACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +147,8 @@ def require_success(archive: ArchiveFile, reply: calls.Reply) -> calls.Success:
         raise errors.rebuild_error(
             reply.error, reply.message, reply.hint, {"archive": archive.file_name} | reply.details
         )
-    log.error("a call failed in the worker:\n%s", reply.traceback if isinstance(reply, calls.Bug) else reply)
+    traceback = reply.traceback.strip() if isinstance(reply, calls.Bug) else str(reply)
+    log.error("a call failed in the worker: %s", traceback.rpartition("\n")[2], extra={TRACEBACK: traceback})
     raise errors.OpenZimMcpArchiveError(
         f"Reading {archive.name!r} failed unexpectedly.",
         hint="The server's log has the details; please report them.",

@@ -68,7 +68,11 @@ class AccessLog:
             "ms": round(seconds * 1000, 1),
             "outcome": outcome,
         }
-        log.info(context.method, extra={FIELDS: {name: value for name, value in fields.items() if value != ""}})
+        log.info(
+            "%s",
+            safe_line(context.method, _MAX_NAME_CHARS),
+            extra={FIELDS: {name: value for name, value in fields.items() if value != ""}},
+        )
         log.debug("parameters: %s", safe_line(str(context.params), _MAX_PARAMS_CHARS))
 
 
