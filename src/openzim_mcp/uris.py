@@ -66,7 +66,12 @@ def _is_archive_name(text: str) -> bool:
 
 def name_in_uri(name: str) -> str:
     """Return the name of an archive for its URI: one that is called like the list of archives keeps its extension."""
-    return f"{name}.zim" if name.casefold() == _LIST_NAME else name
+    return f"{name}.zim" if name.casefold() == _LIST_NAME else _unambiguous(name)
+
+
+def _unambiguous(name: str) -> str:
+    """Return the name of an archive so that its end is not taken for the extension of another: `x.zim` of x.zim.zim."""
+    return f"{name}.zim" if name.casefold().endswith(".zim") else name
 
 
 def archive_uri(name: str) -> str:
@@ -76,7 +81,7 @@ def archive_uri(name: str) -> str:
 
 def entry_uri(name: str, path: str) -> str:
     """Return the URI of an entry; letters of all scripts stay readable in its path."""
-    return _PREFIX + quote(name, safe=_SAFE_IN_NAME) + _ENTRY + "".join(map(_escape_character, path))
+    return _PREFIX + quote(_unambiguous(name), safe=_SAFE_IN_NAME) + _ENTRY + "".join(map(_escape_character, path))
 
 
 def _escape_character(character: str) -> str:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 
-from openzim_mcp.library.names import candidate_names, newest_editions, split_date
+from openzim_mcp.library.names import candidate_names, match_archive, newest_editions, split_date
+from openzim_mcp.text import safe_line
+from openzim_mcp.uris import archive_uri, entry_uri, parse_uri
+from openzim_mcp.zimfile import ArchiveFile, Identity
 
 
 @pytest.mark.parametrize(
@@ -31,3 +35,28 @@ def test_equal_file_names_get_different_names() -> None:
     names = itertools.islice(candidate_names("/zims/books/novel.ZIM"), 4)
 
     assert list(names) == ["novel", "novel@books", "novel@books~2", "novel@books~3"]
+
+
+def random_names(count: int) -> list[str]:
+    """Return names as a scan makes them: visible, on one line, without slashes."""
+    generator = random.Random(0)
+    pieces = [*"aAbB ~%?#&=+;:@!$'()*,[]{}|\\^`<>\"é日.-_", "%41", "%2F", ".zim", ".ZIM", "files", "_2026-01"]
+    names = ("".join(generator.choices(pieces, k=generator.randrange(1, 6))) for _ in range(count))
+    return sorted({name for text in names if (name := safe_line(text)) and not name.startswith(".")})
+
+
+def test_every_archive_is_found_by_each_of_its_names() -> None:
+    names = random_names(1500)
+    archives = [
+        ArchiveFile(name, f"/zims/{name}.zim", (f"/zims/{name}.zim",), Identity(name), 1, 0.0) for name in names
+    ]
+
+    for archive in archives:
+        path = f"{archive.name}/x%?#"
+        of_archive, of_entry = parse_uri(archive_uri(archive.name)), parse_uri(entry_uri(archive.name, path))
+        assert of_archive is not None
+        assert of_entry is not None
+        assert of_entry.path_candidates[0] == path
+        references = [archive.file_name, archive.display_path, archive.path]
+        references += [of_archive.name_candidates[0], of_entry.name_candidates[0]]
+        assert [match_archive(archives, reference) for reference in references] == [archive] * 5

@@ -341,3 +341,13 @@ def test_word_of_another_archive_is_not_corrected(isles_zim: Path, town_zim: Pat
         shutil.copy(archive, tmp_path / archive.name)
     with StdioServer(tmp_path) as server:
         assert "Read as" not in ask(server, "what is photosynthesis?")
+
+
+def test_name_of_an_archive_is_matched_with_its_case_first(tmp_path: Path) -> None:
+    for name in ("SAME", "same"):
+        write_zim(tmp_path / f"{name}.zim", {"Ravenport": f"<h1>Ravenport</h1><p>Ravenport is in {name}.</p>"})
+    if len(list(tmp_path.iterdir())) == 1:
+        pytest.skip("this file system ignores case")
+    with StdioServer(tmp_path) as server:
+        for name in ("SAME", "same"):
+            assert f"— {name}.zim —" in ask(server, f"summary of Ravenport in {name}.zim")

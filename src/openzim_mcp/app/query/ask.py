@@ -20,6 +20,7 @@ from openzim_mcp.app.query.interpret import (
 )
 from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply
 from openzim_mcp.app.search import fingerprint_archives
+from openzim_mcp.library.names import match_archive
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -162,11 +163,16 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
     if match is None:
         return text, context
     titles = await archive_titles(context.app, context.archives)
-    archives = [
-        archive
-        for archive in context.archives
-        if _name_matches(match["name"], archive.name, titles.get(archive.name, ""))
-    ]
+    named = match_archive(context.archives, match["name"])
+    archives = (
+        [named]
+        if named
+        else [
+            archive
+            for archive in context.archives
+            if _name_matches(match["name"], archive.name, titles.get(archive.name, ""))
+        ]
+    )
     if match["zim"] and not archives:
         archives = [await context.app.find_archive(match["name"] + match["zim"])]
     is_name = match["zim"] or match["archive"] or (len(match["name"]) >= _MIN_NAME_CHARS)
