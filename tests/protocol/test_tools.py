@@ -267,3 +267,35 @@ def test_cancelled_call_stops_its_worker_without_quarantine(
 
 if __name__ == "__main__":
     SNAPSHOT.write_text(json.dumps(publish_tools(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+HUGE = "x" * 900_000
+HUGE_REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    *(
+        ("tools/call", {"name": tool, "arguments": arguments})
+        for tool in ("zim_query", "zim_search", "zim_get", "zim_get_section", "zim_browse", "zim_links", "zim_health")
+        for arguments in ({HUGE: 1}, {f"argument{n}": 1 for n in range(30_000)}, {"zim_file_path": HUGE})
+    ),
+    *(("tools/call", {"name": "zim_get", "arguments": {name: HUGE}}) for name in ("entry_path", "view")),
+    ("tools/call", {"name": "zim_get", "arguments": {"entry_path": "x" * 60_000}}),
+    ("tools/call", {"name": "zim_get", "arguments": {"entry_paths": ["x" * 18_000] * 50}}),
+    ("tools/call", {"name": "zim_get", "arguments": {"entry_paths": [5] * 100_000}}),
+    ("tools/call", {"name": "zim_search", "arguments": {"query": "x", "cursor": HUGE}}),
+    ("tools/call", {"name": HUGE}),
+    ("resources/read", {"uri": HUGE}),
+    ("resources/read", {"uri": f"zim://{HUGE}"}),
+    ("resources/read", {"uri": f"zim://towns_en_all/entry/{HUGE}"}),
+    ("resources/subscribe", {"uri": HUGE}),
+    ("prompts/get", {"name": HUGE}),
+    ("prompts/get", {"name": "research", "arguments": {"topic": HUGE}}),
+    ("completion/complete", {"ref": {"type": "ref/resource", "uri": HUGE}, "argument": {"name": "x", "value": "y"}}),
+    (HUGE, {}),
+]
+
+
+def test_no_answer_repeats_a_huge_request(open_server: OpenServer, town_zim: Path) -> None:
+    server = open_server(town_zim)
+
+    for method, params in HUGE_REQUESTS:
+        response = server.wait_for_response(server.send_request(method, params))
+        assert len(json.dumps(response)) < 5000, (method[:50], str(params)[:100])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 BUDGETS = {"small": 500, "medium": 1500, "large": 4000}
 _MIN_BUDGET_TOKENS = 100
+_MAX_PROBLEMS = 5
+"""Wrong arguments that an error names."""
 
 
 class Request(BaseModel):
@@ -102,10 +104,12 @@ def parse_request(model: type[AnyRequest], arguments: Mapping[str, object] | Non
     try:
         return model.model_validate(arguments or {})
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False)
+        all_problems = error.errors(include_url=False, include_context=False)
+        problems, more = all_problems[:_MAX_PROBLEMS], len(all_problems) - _MAX_PROBLEMS
         names = list(model.model_fields)
+        explained = [_explain_error(problem, names, arguments or {}) for problem in problems]
         raise OpenZimMcpValidationError(
-            "; ".join(_explain_error(problem, names, arguments or {}) for problem in problems),
+            "; ".join([*explained, *([f"and {more} more"] if more > 0 else [])]),
             hint=f"Accepted arguments: {', '.join(names)}." if names else "This tool takes no arguments.",
             arguments=[safe_line(str(problem["loc"][0]), 100) for problem in problems if problem["loc"]],
         ) from None

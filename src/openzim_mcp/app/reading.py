@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 LINKS_TOOL = "zim_links"
 _MAX_BATCH_ENTRIES = 50
 _MAX_BATCH_CHARS = 400_000
+_MAX_PATH_CHARS = 2000
+"""Of each path in a batch, which its row repeats."""
 _SECTION_CHARS = 20_000
 _LINKS_PER_PAGE = 100
 _RELATED_PER_PAGE = 20
@@ -279,6 +281,8 @@ def _check_selector(request: EntryRequest) -> None:
         problem = f"main_page has no view {request.view!r}."
     elif request.entry_paths is not None and not 1 <= len(request.entry_paths) <= _MAX_BATCH_ENTRIES:
         problem = f"entry_paths takes 1 to {_MAX_BATCH_ENTRIES} paths, not {len(request.entry_paths)}."
+    elif any(len(path) > _MAX_PATH_CHARS for path in request.entry_paths or ()):
+        problem = f"A path in entry_paths has more than {_MAX_PATH_CHARS} characters."
     if problem:
         raise errors.InvalidPathCombination(
             problem,

@@ -24,6 +24,7 @@ _Params = TypeVar("_Params")
 _Result = TypeVar("_Result")
 _RESOURCE_NOT_FOUND = -32002
 _NOT_FOUND_ERRORS = (errors.ArchiveNotFound, errors.EntryNotFound, errors.ResourceNotFound)
+_MAX_URI_CHARS = 1000
 # Fields of a tool's error that a JSON-RPC error has elsewhere.
 _OMITTED_FIELDS = {"status", "message"}
 
@@ -59,7 +60,7 @@ def as_jsonrpc_error(
             with hide_unexpected(context.method):
                 return await handler(context, params)
         except errors.OpenZimMcpError as error:
-            uri = {"uri": params.uri} if isinstance(params, types.ReadResourceRequestParams) else {}
+            uri = {"uri": params.uri[:_MAX_URI_CHARS]} if isinstance(params, types.ReadResourceRequestParams) else {}
             fields = error.payload(context.method)
             data = uri | {name: value for name, value in fields.items() if name not in _OMITTED_FIELDS}
             raise MCPError(jsonrpc_code(error, context.protocol_version), error.message, data) from None
