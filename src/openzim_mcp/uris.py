@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from openzim_mcp.text import strip_invisible
+from openzim_mcp.text import escape_invisible
 
 LIST_URI = "zim://files"
 ARCHIVE_TEMPLATE = "zim://{name}"
@@ -84,9 +84,14 @@ def entry_uri(name: str, path: str) -> str:
     return _PREFIX + quote(_unambiguous(name), safe=_SAFE_IN_NAME) + _ENTRY + "".join(map(_escape_character, path))
 
 
+def path_in_text(path: str) -> str:
+    """Return a path for a line of text: escaped as in a URI if a part of it could not be seen; it can be read so."""
+    return path if escape_invisible(path) == path else "".join(map(_escape_character, path))
+
+
 def _escape_character(character: str) -> str:
     # What cannot be seen is lost when a person or a model copies the URI.
-    is_visible = character.isprintable() and strip_invisible(character)
+    is_visible = escape_invisible(character) == character
     return character if is_visible and character not in _UNSAFE_IN_PATH else quote(character, safe="", errors="replace")
 
 

@@ -91,7 +91,7 @@ def test_list_has_each_readable_archive(server: StdioServer) -> None:
         "mimeType": "application/json",
         "annotations": {"audience": ["user", "assistant"], "priority": 0.5},
     }
-    assert odd["description"].startswith("All sorts — eng, 2026-01-02, ")
+    assert odd["description"].startswith("“All sorts” — eng, 2026-01-02, ")
     assert modified.endswith("Z")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -25,6 +26,7 @@ from openzim_mcp.calls.archive import (
     Verify,
 )
 from openzim_mcp.calls.reading import PreviewMainPage
+from openzim_mcp.library.names import split_date
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ _PREVIEW_CHARS = 2000
 _MAX_LISTED_ARCHIVES = 8
 _MAX_LIST_TOKENS = 80
 _MAX_TITLE_CHARS = 40
+_PLAIN_NAME = re.compile(r"[\w.+-]{1,60}")
 
 
 class BrowseRequest(ArchiveRequest):
@@ -211,17 +214,22 @@ async def read_overview(app: App, archive: ArchiveFile) -> Overview:
 
 
 async def introduce_archives(app: App) -> str:
-    """Name the archives by their titles if they are few, else count them; for the description of a tool."""
+    """Name the archives if they are few, else count them; for the description of a tool.
+
+    A client trusts descriptions, so they hold nothing that an archive says of itself: only names of files, which the
+    operator chose, and of these only plain ones.
+    """
     archives = await app.usable_archives()
     if not archives:
         return " There are no archives yet."
-    count = f" There are {len(archives)} archives."
-    if len(archives) > _MAX_LISTED_ARCHIVES:
+    count = " There is 1 archive." if len(archives) == 1 else f" There are {len(archives)} archives."
+    bases = Counter(split_date(archive.name)[0] for archive in archives)
+    names = [base if bases[base := split_date(a.name)[0]] == 1 else a.name for a in archives]
+    plain = [name for name in names if _PLAIN_NAME.fullmatch(name)]
+    if not plain or len(names) > _MAX_LISTED_ARCHIVES:
         return count
-    titles = await archive_titles(app, archives)
-    ambiguous = {title for title, number in Counter(titles.values()).items() if number > 1}
-    names = [title if (title := titles.get(a.name)) and title not in ambiguous else a.name for a in archives]
-    text = f" Archives: {'; '.join(names)}."
+    more = [f"{len(names) - len(plain)} more"] if len(plain) < len(names) else []
+    text = f" Archives: {', '.join([*plain, *more])}."
     return text if tokens.estimate(text) <= _MAX_LIST_TOKENS else count
 
 

@@ -34,6 +34,7 @@ _ICONS_SINCE = "2025-11-25"
 _MAX_ICON_CHARS = 96 << 10
 """For all icons of a page: some clients pass the list of resources to the model, which pays for every byte."""
 _ENTRY_TTL_MS = 60_000
+_NO_QUOTES = str.maketrans("“”", "''")
 
 FILES = types.Resource(
     uri=uris.LIST_URI,
@@ -170,11 +171,16 @@ def _archive_resource(archive: ArchiveFile, description: Description | None, ico
         uri=uris.archive_uri(archive.name),
         name=archive.name,
         title=(description.title if description else "") or archive.name,
-        description=" — ".join(filter(None, (description.description if description else "", facts))),
+        description=" — ".join(filter(None, (_quoted(description.description if description else ""), facts))),
         mime_type=_JSON,
         annotations=types.Annotations(audience=["user", "assistant"], priority=0.5, last_modified=modified),
         icons=[image] if icon else None,
     )
+
+
+def _quoted(text: str) -> str:
+    """Mark what an archive says of itself as its words."""
+    return f"“{text.translate(_NO_QUOTES)}”" if text else ""
 
 
 def _decode_cursor(cursor: str) -> str:

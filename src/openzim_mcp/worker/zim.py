@@ -431,4 +431,4 @@ def _target(entry: ZimEntry) -> ZimEntry:
 
 
 def _mime_type(entry: ZimEntry) -> str:
-    return str(entry.get_item().mimetype).partition(";")[0].strip().lower()
+    return safe_line(str(entry.get_item().mimetype).partition(";")[0].lower(), 100)

@@ -22,6 +22,7 @@ _MAX_PASSAGES = 8
 _MAX_SCORE_GAP = 0.4
 """How much lower than the best a passage may score to be shown."""
 _PREVIEW_CHARS = 160
+_MAX_PLACE_CHARS = 400
 _PASSAGE_CERTAINTY = 8.0
 """A passage is e to this power times likelier to have the answer than one whose score is 1 lower."""
 _SENTENCE_CERTAINTY = 4.0
@@ -326,8 +327,9 @@ def _source_line(excerpts: Sequence[Excerpt]) -> str:
 
 
 def source_line(title: str, section: str, archive: str, uri: str) -> str:
-    """Return the line that says where a text is from."""
-    return f"Source: {title}{' › ' if section else ''}{section} — {archive} — {uri}"
+    """Return the line that says where a text is from; a title cannot look like the parts that follow it."""
+    place = safe_line(f"{title}{' › ' if section else ''}{section}".replace(" — ", " - "), _MAX_PLACE_CHARS)
+    return f"Source: {place} — {archive} — {uri}"
 
 
 def cite(excerpts: Iterable[Excerpt]) -> list[Source]:

@@ -100,14 +100,14 @@ async def _show_image(context: QueryContext, slots: Slots) -> BinaryEntry | Repl
     if entry.mime_type.startswith("image/"):
         return entry
     uri = uris.entry_uri(archive.name, entry.path)
-    return Reply(f"{entry.path}: {entry.mime_type}, {entry.size} bytes. Its resource is {uri}")
+    return Reply(f"{uris.path_in_text(entry.path)}: {entry.mime_type}, {entry.size} bytes. Its resource is {uri}")
 
 
 async def _browse(context: QueryContext, slots: Slots) -> Reply:
     limit = min(500, max(1, int(slots.get("number", context.limit))))
     archive = await context.archive()
     page = await list_entry_page(context.app, archive, slots["namespace"], context.request.offset, limit)
-    rows = [f"- {row.title} ({row.path})" for row in page.entries]
+    rows = [f"- {row.title} ({uris.path_in_text(row.path)})" for row in page.entries]
     return context.list_reply(f"{page.total} entries in namespace {page.namespace}:", rows, is_complete=page.done)
 
 
@@ -132,7 +132,7 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
     is_single = len(context.archives) == 1
     rows = [
         f"{number}. **{hit.title}**{' › ' + hit.section if hit.section else ''} "
-        f"({hit.path if is_single else hit.archive + ': ' + hit.path})\n   {hit.snippet}"
+        f"({'' if is_single else hit.archive + ': '}{uris.path_in_text(hit.path)})\n   {hit.snippet}"
         for number, hit in enumerate(hits, start + 1)
     ]
     in_archive = f" in {context.archives[0].file_name}" if is_single else ""
@@ -156,7 +156,7 @@ async def _list_titles(context: QueryContext, call: Call[TitleHits | Suggestions
     start, stop = context.request.offset, context.request.offset + context.limit
     results = (await context.call_each(call)).results
     rows = [
-        f"- {hit.title}{f' ({hit.match})' if hit.match else ''} — {hit.archive}: {hit.path}"
+        f"- {hit.title}{f' ({hit.match})' if hit.match else ''} — {hit.archive}: {uris.path_in_text(hit.path)}"
         for hit in merge_hits(results)
     ]
     if not rows:
@@ -207,7 +207,7 @@ async def _list_related(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
     start = context.request.offset
     page = await reading.read_or_closest(context.app, archive, FindRelated(slots["title"], start, context.limit))
-    rows = [f"- {article.title} ({article.path})" for article in page.related]
+    rows = [f"- {article.title} ({uris.path_in_text(article.path)})" for article in page.related]
     return _links_reply(context, archive, page, rows, page.total)
 
 
@@ -215,7 +215,7 @@ async def _list_links(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
     start = context.request.offset
     page = await reading.read_or_closest(context.app, archive, ReadLinks(slots["title"], start, context.limit))
-    rows = [f"- {link.text} → {link.path or link.url}" for link in page.links]
+    rows = [f"- {link.text} → {uris.path_in_text(link.path or link.url or '')}" for link in page.links]
     return _links_reply(context, archive, page, rows, page.total)
 
 

@@ -17,6 +17,7 @@ from openzim_mcp.calls.reading import (
     TocEntry,
 )
 from openzim_mcp.text import continuation_line, safe_line
+from openzim_mcp.uris import path_in_text
 from openzim_mcp.worker import render
 from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers import is_page, read_document
@@ -107,9 +108,9 @@ def _continuation(piece: render.Slice) -> str:
 
 def _header(item: Item, page: Document, requested: str) -> str:
     title = safe_line(page.title or item.title, 300)
-    path = f"Path: {item.path}"
+    path = f"Path: {path_in_text(item.path)}"
     if requested != item.path:
-        path = f"Requested Path: {safe_line(requested, 300)}\nActual Path: {item.path}"
+        path = f"Requested Path: {safe_line(requested, 300)}\nActual Path: {path_in_text(item.path)}"
     hidden = page.dropped.get("hidden", 0)
     note = f"\nNote: {hidden} characters of hidden text left out" if hidden and hidden > len(page.body) else ""
     return f"# {title}\n\nTitle: {safe_line(item.title, 300)}\n{path}\nType: {item.mime_type}{note}\n\n## Content"
