@@ -125,7 +125,7 @@ class ZimFile:
         if len(raw) < _MAGIC_BYTES or struct.unpack_from("<I", raw)[0] != _MAGIC_NUMBER:
             raise NotAZim("not a ZIM file: the first bytes are something else")
         if len(raw) < _HEADER.size:
-            raise NotAZim(f"truncated: {self.size} bytes are less than a ZIM header")
+            raise NotAZim(f"incomplete: {self.size} bytes are less than a ZIM header")
         _, major, _, uuid, entries, _, path_pointers, _, _, mime_list, _, _, checksum_offset = _HEADER.unpack(raw)
         if major not in _MAJOR_VERSIONS:
             raise NotAZim(f"ZIM format version {major} is not supported")
@@ -164,10 +164,10 @@ def check_header(parts: Sequence[str], modified: float) -> HeaderCheck:
     expected = header.file_size
     if expected is None or file.size >= expected:
         return HeaderCheck(header.uuid)
-    if time.time() - modified < _WRITE_IDLE_SECONDS:
+    if abs(time.time() - modified) < _WRITE_IDLE_SECONDS:
         growing = f"still being written: {file.size} of {expected} bytes so far"
         return HeaderCheck(header.uuid, growing, is_growing=True)
-    return HeaderCheck(header.uuid, f"truncated: {file.size} of {expected} bytes")
+    return HeaderCheck(header.uuid, f"incomplete: {file.size} of {expected} bytes")
 
 
 def read_uuid(parts: Sequence[str]) -> str:

@@ -47,7 +47,7 @@ def test_unreadable_archives_degrade_the_server(open_server: OpenServer, zims: P
     unusable = {row["name"]: row["reason"] for row in report["loaded_archives"] if row["status"] == "unusable"}
     assert report["health"]["status"] == "degraded"
     assert unusable["not_a_zim.zim"] == "not a ZIM file: the first bytes are something else"
-    assert unusable["truncated_half.zim"] == "truncated: 354273 of 708546 bytes"
+    assert unusable["truncated_half.zim"] == "incomplete: 354273 of 708546 bytes"
     assert "more memory" in unusable["decompression_bomb.zim"]
     assert "bad_checksum.zim" not in unusable
     assert "truncated_half.zim" in report["health"]["warnings"][0]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -259,7 +260,7 @@ def test_split_archive_without_a_part_is_truncated(zims: Path, tmp_path: Path) -
     for file in tmp_path.iterdir():
         os.utime(file, (0, 0))
 
-    assert Scanner([tmp_path]).find_archive(None).problem == "truncated: 200000 of 1476042 bytes"
+    assert Scanner([tmp_path]).find_archive(None).problem == "incomplete: 200000 of 1476042 bytes"
 
 
 def test_damaged_files_are_listed_with_the_reason(zims: Path) -> None:
@@ -361,3 +362,24 @@ def test_scan_of_1000_archives_takes_under_50_ms(tmp_path: Path, zims: Path) -> 
         cpu_seconds.append(time.process_time() - before)
 
     assert min(cpu_seconds) < 0.05
+
+
+def test_archives_are_found_at_any_depth(tmp_path: Path, town_zim: Path) -> None:
+    deep = tmp_path.joinpath(*"abcdefghijkl")
+    deep.mkdir(parents=True)
+    shutil.copy(town_zim, deep / "deep.zim")
+
+    assert scan_names(Scanner([tmp_path])) == ["deep"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_name_that_is_not_utf8_is_rejected_in_a_sentence(tmp_path: Path, town_zim: Path) -> None:
+    shutil.copy(town_zim, os.fsencode(tmp_path) + b"/caf\xe9.zim")
+    os.mkdir(os.fsencode(tmp_path) + b"/\xe9")
+    shutil.copy(town_zim, os.fsencode(tmp_path) + b"/\xe9/towns.zim")
+
+    scan = Scanner([tmp_path]).scan()
+
+    assert scan.archives == ()
+    reason = "its name is not UTF-8, so it cannot be opened; rename it"
+    assert {(row.name, row.reason) for row in scan.rejected} == {("caf\\xe9.zim", reason), ("\\xe9", reason)}

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from openzim_mcp.config import Settings
     from openzim_mcp.zimfile import FileState
 
-_MAX_DEPTH = 8
+_MAX_DEPTH = 100
+"""Deeper than people make folders; a link that leads in a circle is recognised before."""
 _SCAN_TTL_SECONDS = 1.0
 _FIRST_PART_SUFFIX = ".zimaa"
 _DOWNLOAD_SUFFIX = ".aria2"
@@ -91,7 +92,7 @@ class _DirectoryWalk:
 
     def reject(self, path: str, reason: str, *, is_directory: bool = False) -> None:
         """Record something that is not served, by its bare name."""
-        self.rejected.append(Rejected(safe_line(os.path.basename(path), 200), reason, is_directory))
+        self.rejected.append(Rejected(_visible_name(path), reason, is_directory))
 
     def add_file(self, path: str) -> None:
         """Collect an allowed path that is itself an archive."""
@@ -102,6 +103,9 @@ class _DirectoryWalk:
 
     def walk(self, directory: str, depth: int = 0) -> None:
         """Collect the archives of a directory and those below it."""
+        if depth > _MAX_DEPTH:
+            self.reject(directory, f"a folder below {_MAX_DEPTH} others is not scanned", is_directory=True)
+            return
         try:
             with os.scandir(directory) as entries:
                 children = sorted(entries, key=lambda entry: entry.name)
@@ -129,9 +133,11 @@ class _DirectoryWalk:
                 return
             is_link = child.is_symlink()
             real_path = os.path.realpath(child.path) if is_link else child.path
-            if is_link and not self.is_inside(real_path):
+            if not _is_utf8(real_path):
+                self.reject(child.path, "its name is not UTF-8, so it cannot be opened; rename it")
+            elif is_link and not self.is_inside(real_path):
                 self._visit_link_out(child, real_path, depth)
-            elif is_directory and depth < _MAX_DEPTH:
+            elif is_directory:
                 self.walk(real_path, depth + 1)
             elif is_archive and child.is_file():
                 self.files[child.path] = real_path
@@ -263,6 +269,16 @@ class Scanner:
             facts.header = check_header(parts, state.modified)
         problem = "still being downloaded" if is_downloading else facts.header.problem
         return ArchiveFile(name, path, parts, *state, uuid=facts.header.uuid, problem=problem)
+
+
+def _is_utf8(path: str) -> bool:
+    """Return whether libzim, which takes text, can open a path; other bytes of a name are halves of characters here."""
+    return path.isascii() or not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def _visible_name(path: str) -> str:
+    """Return the name of a file with its bytes that are not UTF-8 as escapes."""
+    return safe_line(os.fsencode(os.path.basename(path)).decode(errors="backslashreplace"), 200)
 
 
 def _is_downloading(path: str) -> bool:
