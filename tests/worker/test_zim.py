@@ -130,3 +130,11 @@ def test_target_of_many_redirects_is_important(zims: Path) -> None:
 
     assert archive.importance("A/United_States") > archive.importance("A/Hoover_Dam") > 0
     assert archive.importance("A/No_such_article") == 0
+
+
+def test_random_path_is_never_of_a_long_chain_of_redirects(tmp_path: Path) -> None:
+    chain = {f"link{number}": f"link{number + 1}" for number in range(40)} | {"link40": "Ravenport"}
+    pages = {"Ravenport": "<p>A town.</p>"}
+    archive = Archive("chain", [str(write_zim(tmp_path / "chain.zim", pages, redirects=chain))])
+
+    assert {archive.random_path() for _ in range(50)} == {"Ravenport"}

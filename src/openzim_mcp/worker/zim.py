@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import itertools
 import time
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from libzim.reader import Entry as ZimEntry
 
 MAX_REDIRECTS = 10
+_MAX_RANDOM_TRIES = 50
+_BESIDE_CONTENT = ("M", "W", "X")
+"""The namespaces of archives since 2021 that hold metadata, well-known entries and indexes."""
 _CACHED_FREQUENCIES = 20_000
 _IMPORTANCE_RETRY_SECONDS = 5
 _SAMPLED_ENTRIES = 16
@@ -154,9 +158,16 @@ class Archive:
         return None
 
     def random_path(self) -> str:
-        """Return the path of a random article."""
-        with self._translated_errors():
-            return str(_target(self._zim.get_random_entry()).path)
+        """Return the path of a random article; an entry that leads nowhere is left for another."""
+        for _ in range(_MAX_RANDOM_TRIES):
+            with self._translated_errors():
+                entry = self._zim.get_random_entry()
+            with contextlib.suppress(RuntimeError, ValueError, LookupError):
+                return str(_target(entry).path)
+        raise errors.RedirectLoop(
+            f"Random entries of {self.name!r} redirect in a circle, or more than {MAX_REDIRECTS} times.",
+            hint="Search for an article, or browse.",
+        )
 
     def metadata(self) -> dict[str, bytes]:
         """Every metadata value, by the archive's own keys; one that cannot be read is left out."""
@@ -281,7 +292,7 @@ class Archive:
         try:
             with self._translated_errors():
                 entry = self._zim._get_entry_by_id(number)  # noqa: SLF001
-                path, title = entry.path, safe_line(entry.title, 500)
+                path, title = self._full_path(entry), safe_line(entry.title, 500)
                 if not entry.is_redirect:
                     return EntryRow(path, title, entry.get_item().mimetype)
                 target = _target(entry)
@@ -292,9 +303,26 @@ class Archive:
     def find_entry(self, path: str) -> Item | None:
         """Return the item at exactly that path, redirects followed, or None."""
         with self._translated_errors():
-            if not self._zim.has_entry_by_path(path):
-                return None
-            return self._item(self._zim.get_entry_by_path(path))
+            entry = self._entry_at(path)
+            return self._item(entry) if entry else None
+
+    def _entry_at(self, path: str) -> ZimEntry | None:
+        """Return the entry at a path; `M/Title` and the like are beside the content, where libzim finds no paths."""
+        if self._zim.has_entry_by_path(path):
+            return self._zim.get_entry_by_path(path)
+        letter, _, name = path.partition("/")
+        ids = self.namespaces.get(letter) if self.has_new_scheme and name and letter in _BESIDE_CONTENT else None
+        if not ids:
+            return None
+        number = ids[0] + bisect.bisect_left(ids, name.encode(), key=lambda number: self.path_by_id(number).encode())
+        return self._zim._get_entry_by_id(number) if number in ids and self.path_by_id(number) == name else None  # noqa: SLF001
+
+    def _full_path(self, entry: ZimEntry) -> str:
+        """Return the path by which an entry is read: beside the content, with its namespace."""
+        number = entry._index  # noqa: SLF001
+        letters = _BESIDE_CONTENT if self.has_new_scheme else ()
+        letter = next((letter for letter in letters if number in self.namespaces.get(letter, ())), None)
+        return f"{letter}/{entry.path}" if letter else str(entry.path)
 
     def _item(self, entry: ZimEntry) -> Item:
         try:
@@ -304,12 +332,13 @@ class Archive:
                 f"{entry.path!r} in {self.name!r} redirects in a circle, or more than {MAX_REDIRECTS} times.",
                 hint="The archive was made so; search for the article by another title.",
             ) from error
-        return Item(target.path, safe_line(target.title, 500), _mime_type(target), target.get_item().size)
+        return Item(self._full_path(target), safe_line(target.title, 500), _mime_type(target), target.get_item().size)
 
     def read_content(self, path: str) -> bytes:
         """Return the content at the path of an `Item`."""
         with self._translated_errors():
-            return bytes(self._zim.get_entry_by_path(path).get_item().content)
+            entry = self._entry_at(path) or self._zim.get_entry_by_path(path)
+            return bytes(entry.get_item().content)
 
     def find_by_title(self, title: str) -> Item | None:
         """Return the item with exactly that title, redirects followed, or None."""

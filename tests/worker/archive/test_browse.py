@@ -8,6 +8,7 @@ from libzim.writer import Creator
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import CompletePath, EntryRows, ListEntries, PathCompletions
 from openzim_mcp.worker.archive.browse import complete_path, list_entries
+from openzim_mcp.worker.reading.resolve import require_entry
 from openzim_mcp.worker.zim import Archive
 from support.archives import Page
 
@@ -119,3 +120,13 @@ def test_path_is_completed(towns: Archive) -> None:
 
     assert maps == PathCompletions(["maps/alderwick.png"], 2)
     assert pages == PathCompletions(["Alderwick", "Port", "Ravenport", "Zürich"], 4)
+
+
+def test_every_listed_entry_can_be_read(zims: Path) -> None:
+    for name in ("built/se_coffee.zim", "zim-testing-suite/nons/small.zim", "zim-testing-suite/withns/small.zim"):
+        archive = Archive("x", [str(zims / name)])
+        for namespace in archive.namespaces:
+            for row in list_entries(archive, ListEntries(namespace, 0, 60)).entries:
+                item = require_entry(archive, row.path)
+                assert item.path == (row.redirect_to or row.path)
+                assert len(archive.read_content(item.path)) == item.size

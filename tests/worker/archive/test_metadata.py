@@ -19,7 +19,7 @@ def test_archive_is_described(towns: Archive) -> None:
     assert metadata.counts == {"all_entries": 15, "entries": 7, "articles": 3, "media": 2}
     assert metadata.main_page == "Ravenport"
     assert metadata.namespaces is not None
-    assert metadata.namespaces["W"] == Namespace(1, "well-known entries such as the main page", ["mainPage"])
+    assert metadata.namespaces["W"] == Namespace(1, "well-known entries such as the main page", ["W/mainPage"])
     assert metadata.index_capabilities == IndexCapabilities(has_fulltext_index=True, has_title_index=True)
     assert metadata.archive_identity == ArchiveIdentity(towns.uuid, is_multipart=False)
     assert metadata.counter_breakdown == {"image/png": 2, "text/css": 1, "text/html": 3}
