@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +87,38 @@ def test_silent_server_times_out() -> None:
             client.get_document(f"http://127.0.0.1:{server.getsockname()[1]}/", 10)
         with pytest.raises(errors.NetworkError, match="does not respond"):
             client.get_document(f"https://127.0.0.1:{server.getsockname()[1]}/", 10)
+
+
+@contextlib.contextmanager
+def dripping_server(data: bytes) -> Iterator[str]:
+    """A server that sends these bytes at once, and then one after the other."""
+    is_over = threading.Event()
+
+    def serve() -> None:
+        with server.accept()[0] as connection, contextlib.suppress(OSError):
+            connection.sendall(data)
+            while not is_over.wait(0.02):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+        is_over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"HTTP/1.1 200 OK\r\nX-Endless: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"],
+    ids=["headers", "body"],
+)
+def test_server_that_drips_is_left(data: bytes) -> None:
+    timeouts = Timeouts(slow_seconds=0.5, response_seconds=0.5, min_document_bytes_per_second=10_000)
+    with dripping_server(data) as url, Client(timeouts) as client, pytest.raises(errors.NetworkError) as caught:
+        client.get_document(url, 2_000_000)
+
+    assert caught.value.message.endswith("sends too slowly.")
 
 
 def test_proxy_of_the_environment_is_used(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -189,6 +190,18 @@ def test_wrong_checksum_keeps_the_old_file(mirror: Mirror, client: Client, tmp_p
         download_file(client, make_source(mirror, sha256="0" * 64), str(tmp_path / NAME))
 
     assert (tmp_path / NAME).read_bytes() == b"old"
+
+
+def test_wrong_checksum_is_named_though_other_mirrors_do_not_respond(
+    mirror: Mirror, client: Client, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    source = make_source(mirror, "a", sha256="0" * 64)
+    source = replace(source, urls=(*source.urls, f"http://127.0.0.1:{port}/{NAME}"))
+
+    with pytest.raises(errors.DownloadFailed, match="The SHA-256 does not match the published one"):
+        download_file(client, source, str(tmp_path / NAME))
 
 
 def test_partial_file_is_kept_when_no_mirror_is_left(mirror: Mirror, client: Client, tmp_path: Path) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import queue
 import re
 import socket
 import ssl
+import threading
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 from urllib.parse import unquote, urljoin, urlsplit
 
 import httpcore2
@@ -25,6 +28,8 @@ from openzim_mcp.text import safe_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+_Value = TypeVar("_Value")
+_WATCH_SECONDS = 0.2
 # Some mirrors refuse clients without a name.
 USER_AGENT = f"openzim-mcp/{__version__} (offline ZIM archives)"
 METALINK_SUFFIX = ".meta4"
@@ -48,6 +53,11 @@ class Timeouts:
     min_bytes_per_second: float = 20_000
     slow_seconds: float = 20
     retry_seconds: float = 1
+    response_seconds: float = 60
+    """Until the headers of a response are complete, redirects included."""
+    min_document_bytes_per_second: float = 500
+    """Of a catalog or a list of mirrors, after `slow_seconds`: a satellite link is slow, too."""
+    document_seconds: float = 1800
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,8 @@ class Response:
     status: int
     headers: Mapping[str, str]
     chunks: Iterator[bytes]
+    count_received: Callable[[], int]
+    """Returns how many bytes of the body have arrived."""
 
     def header(self, name: str) -> str:
         """Return a header that is safe to show, or an empty string."""
@@ -94,10 +106,12 @@ class Client:
         """Send a GET request; raise `NetworkError` if there is no response or it is incomplete."""
         request_headers = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
-            with self._client.stream("GET", url, headers=request_headers) as response:
+            request = self._client.build_request("GET", url, headers=request_headers)
+            is_late = _after(self.timeouts.response_seconds)
+            with contextlib.closing(_run_unless(is_late, lambda: self._client.send(request, stream=True))) as response:
                 raw = request_headers.get("Accept-Encoding") == "identity"
                 chunks = response.iter_raw() if raw else response.iter_bytes()
-                yield Response(response.status_code, response.headers, chunks)
+                yield Response(response.status_code, response.headers, chunks, lambda: response.num_bytes_downloaded)
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError) as error:
             raise errors.NetworkError(_error_message(error, url), hint=_error_hint(error)) from None
 
@@ -108,14 +122,57 @@ class Client:
                 return None
             if response.status != HTTPStatus.OK:
                 raise errors.NetworkError(f"{display_host(url)} responded {describe_status(response.status)}.")
-            content = bytearray()
-            for chunk in response.chunks:
-                content += chunk
-                if len(content) > max_bytes:
-                    raise errors.NetworkError(
-                        f"The response of {display_host(url)} is larger than {max_bytes >> 20} MiB."
-                    )
-            return bytes(content)
+            return _run_unless(self._document_watch(response), lambda: _read_document(response, url, max_bytes))
+
+    def _document_watch(self, response: Response) -> Callable[[], bool]:
+        """Return a function that tells whether a document takes too long, as a whole or by its rate."""
+        timeouts, started = self.timeouts, time.monotonic()
+
+        def is_too_slow() -> bool:
+            seconds = time.monotonic() - started
+            is_slow = response.count_received() < seconds * timeouts.min_document_bytes_per_second
+            return seconds > timeouts.document_seconds or (seconds > timeouts.slow_seconds and is_slow)
+
+        return is_too_slow
+
+
+class _TooSlow(httpx2.TransportError):
+    """A server sends, but so little that it would never end; a time-out for each read does not notice that."""
+
+
+def _after(seconds: float) -> Callable[[], bool]:
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
+
+
+def _run_unless(is_over: Callable[[], bool], function: Callable[[], _Value]) -> _Value:
+    """Return the result of a function that waits for a server, or raise `_TooSlow`; its thread is abandoned then."""
+    outcomes: queue.SimpleQueue[tuple[_Value | None, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            outcomes.put((function(), None))
+        except BaseException as error:  # noqa: BLE001  it is raised in the thread that waits
+            outcomes.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    while True:
+        with contextlib.suppress(queue.Empty):
+            value, error = outcomes.get(timeout=_WATCH_SECONDS)
+            if error is not None:
+                raise error
+            return cast("_Value", value)
+        if is_over():
+            raise _TooSlow("too slow")
+
+
+def _read_document(response: Response, url: str, max_bytes: int) -> bytes:
+    content = bytearray()
+    for chunk in response.chunks:
+        content += chunk
+        if len(content) > max_bytes:
+            raise errors.NetworkError(f"The response of {display_host(url)} is larger than {max_bytes >> 20} MiB.")
+    return bytes(content)
 
 
 def safe_url(url: str, base: str = "") -> str | None:
@@ -198,6 +255,7 @@ _ERROR_MESSAGES: tuple[tuple[Callable[[BaseException], bool], str], ...] = (
         _has_errno(errno.ENETUNREACH, errno.EHOSTUNREACH),
         "There is no route to {host}; this machine seems to be offline.",
     ),
+    (_is_instance(_TooSlow), "{host} sends too slowly."),
     (_is_instance(httpx2.ConnectTimeout, httpx2.PoolTimeout), "{host} does not respond."),
     (_is_instance(httpx2.TimeoutException), "{host} has stopped sending."),
     (_is_instance(httpx2.RemoteProtocolError, httpx2.ReadError), "The connection to {host} was lost."),

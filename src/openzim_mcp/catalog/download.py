@@ -97,6 +97,9 @@ class _Downloader:
         self.received = 0
         self._last_report = 0.0
         self._last_error = ""
+        self._wrong_file = ""
+        """Why a complete file was discarded: it says more than that another mirror does not respond."""
+        self._received_before = 0
         self._blame_used_mirrors = False
 
     def run(self) -> Download:
@@ -158,15 +161,16 @@ class _Downloader:
         kept_note = (
             f" The downloaded {format_size(size)} are kept; run the same command again to resume." if size else ""
         )
+        reasons = dict.fromkeys(filter(None, (self._wrong_file, self._last_error)))
         return errors.DownloadFailed(
-            f"{problem} for {self.partial.name}: {self._last_error}{kept_note}",
+            f"{problem} for {self.partial.name}: {' '.join(reasons)}{kept_note}",
             hint="Try again later, or with --refresh in case the file is newer than the catalog.",
         )
 
     def _pause_after(self, failures: int) -> None:
         """Pause after each round of mirrors that all failed; raise after several rounds."""
         rounds, failures_in_round = divmod(failures, max(len(self.mirrors), 1))
-        if rounds >= (_MAX_ROUNDS if self.received else _MAX_ROUNDS_WITHOUT_DATA):
+        if rounds >= (_MAX_ROUNDS if self.received > self._received_before else _MAX_ROUNDS_WITHOUT_DATA):
             raise self._failure("All mirrors failed")
         if failures and not failures_in_round:
             self.stop.wait(min(self.timeouts.retry_seconds * 2**rounds, _MAX_PAUSE_SECONDS))
@@ -310,7 +314,8 @@ class _Downloader:
         if self._blame_used_mirrors or not several_contributed:
             self.mirrors = deque(url for url in self.mirrors if url not in self.used_mirrors)
         self._blame_used_mirrors = self._blame_used_mirrors or not self.partial.resumed
-        self._last_error = f"{problem}."
+        self._last_error = self._wrong_file = f"{problem[0].upper()}{problem[1:]}."
+        self._received_before = self.received
         self.partial.restart()
         self.used_mirrors.clear()
         self.total = self.source.size
