@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import sys
@@ -99,3 +100,15 @@ def test_traceback_of_a_worker_is_indented(tmp_path: Path) -> None:
     record = logging.makeLogRecord({"msg": "failed", "levelname": "ERROR", "name": "x", logs.TRACEBACK: "a\nb"})
 
     assert format_record("text", tmp_path, record).endswith("ERROR x: failed\n    a\n    b")
+
+
+def test_too_many_open_files_is_a_line_without_traceback(tmp_path: Path) -> None:
+    try:
+        raise OSError(errno.EMFILE, "Too many open files")
+    except OSError:
+        record = logging.LogRecord("asyncio", logging.ERROR, "f", 1, "accept failed", (), sys.exc_info())
+    logs.configure_logging(Settings(allowed_directories=(tmp_path,)))
+    handler = logging.getLogger().handlers[0]
+    handler.filter(record)
+
+    assert handler.format(record).endswith("accept failed: too many open files; raise the limit (ulimit -n)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -92,11 +93,21 @@ def _encode_json(row: dict[str, object]) -> str:
     return "".join(c if escape_invisible(c) == c else json.dumps(c)[1:-1] for c in text)
 
 
+def _shorten_known_errors(record: logging.LogRecord) -> bool:
+    """Replace the traceback of an error that a setting of the system causes by what to do about it."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        record.msg, record.args = f"{_message(record)}: too many open files; raise the limit (ulimit -n)", ()
+        record.exc_info = record.exc_text = None
+    return True
+
+
 def configure_logging(settings: Settings) -> None:
     """Log to standard error; nothing in the log is unfit for a bug report."""
     served = [str(path) for path in settings.served_directories]
     private = [*map(os.path.abspath, served), *map(os.path.realpath, served), os.path.dirname(__file__), sys.prefix]
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_shorten_known_errors)
     handler.setFormatter((_JsonFormatter if settings.logging.format == "json" else _TextFormatter)(private))
     logging.basicConfig(level=settings.logging.level, handlers=[handler], force=True)
     if settings.logging.level != "DEBUG":

@@ -94,7 +94,7 @@ def escape_invisible(text: str) -> str:
     r"""Return a text on one line, with escapes such as `\n` and `\u202e` for what cannot be seen."""
     if text.isprintable() and (text.isascii() or not _PRINTABLE_INVISIBLE.search(text)):
         return text
-    return "".join(c if c.isprintable() and strip_invisible(c) else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() and strip_invisible(c) else ascii(c)[1:-1] for c in text)
 
 
 def visible_line(text: str) -> str:

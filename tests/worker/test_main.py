@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,6 +15,9 @@ from openzim_mcp import calls, errors, worker
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle_request
 from support.archives import write_zim
+from support.stdio_server import StdioServer
+
+resource = pytest.importorskip("resource")
 
 UNLIMITED = 1 << 40
 
@@ -116,3 +121,19 @@ def test_worker_without_a_server_ends_a_hanging_call(tmp_path: Path) -> None:
 
     assert process.returncode == 1
     assert process.stdout == calls.encode_frame(calls.Ready())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can set the limits of another process")
+def test_many_archives_are_searched_with_few_descriptors(
+    open_server: Callable[..., StdioServer], town_zim: Path, tmp_path: Path
+) -> None:
+    for number in range(100):
+        shutil.copy(town_zim, tmp_path / f"towns{number}.zim")
+    server = open_server(tmp_path, PASSAGE_INDEX_ENABLED="false")
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (256, 256))
+    for pid in server.worker_pids:
+        os.kill(pid, signal.SIGKILL)  # a new worker has the new limit
+
+    for query in ("harbour town", "hill"):
+        page = server.call("zim_search", query=query, cross_file=True)
+        assert (page["archives_searched"], page["archives_failed"]) == (100, 0)

@@ -52,6 +52,7 @@ class OpenArchives:
     def __init__(self, max_descriptors: int, max_data_bytes: int) -> None:
         self._max_descriptors = max_descriptors
         self._max_data_bytes = max_data_bytes
+        self._descriptors_before = _count_descriptors()
         self._open: OrderedDict[tuple[str, ...], tuple[Identity, Archive]] = OrderedDict()
 
     def open(self, name: str, parts: Sequence[str]) -> Archive:
@@ -60,9 +61,10 @@ class OpenArchives:
         try:
             identity = stat_parts(key).identity
             opened = self._open.pop(key, None)
+            # Also for an open one: its indexes are opened when they are first asked.
+            self._close_least_recently_used(len(parts))
             if opened is None or opened[0] != identity:
                 del opened
-                self._close_least_recently_used(len(parts))
                 opened = (identity, Archive(name, parts))
                 if stat_parts(key).identity != identity:
                     raise errors.ArchiveChanged(f"{name!r} is being replaced.", hint="Ask again in a moment.")
@@ -79,10 +81,21 @@ class OpenArchives:
             self._descriptors_after(parts) > self._max_descriptors or _data_bytes() > self._max_data_bytes
         ):
             self._open.popitem(last=False)
+            if _count_descriptors() - self._descriptors_before > self._max_descriptors:
+                gc.collect()  # an archive that is part of a cycle is closed only then
 
     def _descriptors_after(self, parts: int) -> int:
-        """Return how many descriptors are open with one more archive: one per part, and one per index."""
-        return sum(len(key) + _MAX_INDEXES for key in self._open) + parts + _MAX_INDEXES
+        """Return how many descriptors archives use with one more: one per part and index, or as many as there are."""
+        assumed = sum(len(key) + _MAX_INDEXES for key in self._open)
+        return max(assumed, _count_descriptors() - self._descriptors_before) + parts + _MAX_INDEXES
+
+
+def _count_descriptors() -> int:
+    """Return how many descriptors are open; 0 if the system does not tell."""
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return 0
 
 
 def _data_bytes() -> int:
