@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,6 +14,8 @@ from support.archives import ISLES, SHARED, TOWNS, write_zim
 from support.stdio_server import StdioServer
 
 HTTP_TESTS = Path(__file__).parent / "http"
+# Jobs in the background of a shell start with SIGINT ignored, and so would the servers that the tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["XDG_CACHE_HOME"] = os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="openzim-mcp-tests-")
 
 
