@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
-.PHONY: help demo test lint types docs check bench wheel bundle handbook snapshot lock clean
+.PHONY: help demo test lint types docs check audit licenses bench wheel bundle handbook snapshot lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,15 @@ docs: $(READY) ## check that the generated parts of the docs are up to date
 	$(BIN)/python scripts/docs.py --check
 
 check: lint types docs ## run lint, types and docs
+
+# In an environment of its own: what it needs is not part of the project, and it asks a database on the network.
+audit: ## look for known vulnerabilities in the locked dependencies (needs the network)
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	build/audit/bin/pip-audit --require-hashes --disable-pip --requirement deploy/runtime.lock
+
+licenses: $(READY) ## check the licenses of the locked dependencies
+	$(BIN)/python scripts/licenses.py
 
 bench: $(READY) ## measure, and compare with other servers from PyPI
 	$(BIN)/python benchmarks/startup.py

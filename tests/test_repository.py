@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import licenses
 import pytest
 import yaml
 
@@ -130,3 +131,30 @@ def test_nothing_installs_the_other_project_of_this_name_from_pypi() -> None:
     texts = {path: path.read_text(encoding="utf-8", errors="ignore") for path in paths if path.is_file()}
 
     assert [str(path.relative_to(ROOT)) for path, text in texts.items() if installs.search(text)] == []
+
+
+def test_threat_model_names_tests_that_exist() -> None:
+    named = re.findall(r"`((?:tests|\.github)/[\w./]+)(?:::(\w+))?`", (ROOT / "docs" / "threats.md").read_text("utf-8"))
+
+    assert named
+    for path, name in named:
+        assert (f"def {name}(" if name else "") in (ROOT / path).read_text("utf-8"), (path, name)
+
+
+@pytest.mark.parametrize(
+    ("license_text", "is_accepted"),
+    [
+        ("MIT", True),
+        ("Apache-2.0 OR BSD-3-Clause", True),
+        ("GPL-3.0-or-later", True),
+        ("AGPL-3.0-or-later", False),
+        ("Other/Proprietary License", False),
+        ("", False),
+    ],
+)
+def test_licenses_are_checked(license_text: str, is_accepted: bool) -> None:  # noqa: FBT001
+    assert (licenses.find_problem(license_text) is None) is is_accepted
+
+
+def test_installed_dependencies_have_compatible_licenses() -> None:
+    assert licenses.main() == 0
