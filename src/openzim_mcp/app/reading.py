@@ -50,8 +50,8 @@ _MAX_PATH_CHARS = 2000
 _SECTION_CHARS = 20_000
 _LINKS_PER_PAGE = 100
 _RELATED_PER_PAGE = 20
-_VIEWS: dict[str, type[ReadSummary | ReadTableOfContents | ReadStructure]] = {
-    "summary": ReadSummary,
+_HEADINGS_PER_PAGE = 400
+_HEADING_VIEWS: dict[str, type[ReadTableOfContents | ReadStructure]] = {
     "toc": ReadTableOfContents,
     "structure": ReadStructure,
 }
@@ -155,7 +155,7 @@ async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) ->
     if request.binary:
         return await read_or_closest(app, archive, ReadBinary(path))
     if request.view != "full":
-        return await read_or_closest(app, archive, _VIEWS[request.view](path))
+        return await read_or_closest(app, archive, _view_call(request, path))
     call = ReadArticle(
         path,
         requested=path,
@@ -267,6 +267,13 @@ async def main_path(app: App, archive: ArchiveFile) -> str:
             f"{archive.name!r} has no main page.", hint="zim_browse lists its entries; zim_metadata describes it."
         )
     return path
+
+
+def _view_call(request: EntryRequest, path: str) -> ReadSummary | ReadTableOfContents | ReadStructure:
+    """Return the call for a view; a list of headings continues at `content_offset`."""
+    if request.view == "summary":
+        return ReadSummary(path)
+    return _HEADING_VIEWS[request.view](path, offset=request.content_offset, limit=_HEADINGS_PER_PAGE)
 
 
 def _check_selector(request: EntryRequest) -> None:

@@ -51,6 +51,7 @@ class Summary(EntryResult, frozen=True):
     description: str | None = None
     facts: dict[str, str] | None = None
     meanings: list[str] | None = None
+    truncated: bool = False
 
 
 class ReadSummary(EntryCall[Summary], frozen=True):
@@ -69,15 +70,20 @@ class TocEntry(Struct, frozen=True):
 
 
 class TableOfContents(EntryResult, frozen=True):
-    """The sections of an article as a tree."""
+    """The sections of an article as a tree; `total_headings` is set if some did not fit."""
 
     toc: list[TocEntry]
+    total_headings: int | None = None
+    next_offset: int | None = None
+    """How many headings precede those that did not fit."""
 
 
 class ReadTableOfContents(EntryCall[TableOfContents], frozen=True):
     """Read the sections of an article as a tree."""
 
     function = "reading.article:read_table_of_contents"
+    offset: int = 0
+    limit: int | None = None
 
 
 class Heading(Struct, frozen=True):
@@ -90,16 +96,21 @@ class Heading(Struct, frozen=True):
 
 
 class Structure(EntryResult, frozen=True):
-    """The sections of an article as a list."""
+    """The sections of an article as a list; `total_headings` is set if some did not fit."""
 
     lead_characters: int
     headings: list[Heading]
+    total_headings: int | None = None
+    next_offset: int | None = None
+    """How many headings precede those that did not fit."""
 
 
 class ReadStructure(EntryCall[Structure], frozen=True):
     """Read the sections of an article as a list."""
 
     function = "reading.article:read_structure"
+    offset: int = 0
+    limit: int | None = None
 
 
 class SectionName(Struct, frozen=True):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from cachetools import LRUCache
 
@@ -162,3 +163,49 @@ def test_huge_page_is_parsed_around_the_search_word(tmp_path: Path) -> None:
 
     assert "The lighthouse fell." in document.body
     assert len(document.body) < 200_000
+
+
+@pytest.fixture(scope="module")
+def large_archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """A page of many headings, and one with a huge infobox."""
+    headings = "".join(f"<h{2 + n % 3}>Heading {n} {'x' * 20}</h{2 + n % 3}><p>Text.</p>" for n in range(5000))
+    rows = "".join(f"<tr><th>Name {n}</th><td>{'value ' * 100}</td></tr>" for n in range(4000))
+    pages = {
+        "Headings": f"<h1>Headings</h1>{headings}",
+        "Box": f'<h1>Box</h1><table class="infobox"><tr><th colspan="2">Box</th></tr>{rows}</table><p>It is a box.</p>',
+    }
+    return Archive("large", [str(write_zim(tmp_path_factory.mktemp("large") / "large.zim", pages))])
+
+
+def test_pages_of_headings_are_the_whole_list(large_archive: Archive) -> None:
+    whole = read_structure(large_archive, ReadStructure("Headings"))
+    pages, offset = [], 0
+    while offset is not None:
+        page = read_structure(large_archive, ReadStructure("Headings", offset=offset, limit=400))
+        assert page.total_headings == 5000
+        pages += page.headings
+        offset = page.next_offset
+
+    assert pages == whole.headings
+    assert (whole.total_headings, whole.next_offset) == (None, None)
+
+
+def test_table_of_contents_is_bounded_and_says_how_to_go_on(large_archive: Archive) -> None:
+    def titles(entries: list[TocEntry]) -> list[str]:
+        return [title for entry in entries for title in (entry.title, *titles(entry.children))]
+
+    first = read_table_of_contents(large_archive, ReadTableOfContents("Headings", limit=400))
+    second = read_table_of_contents(large_archive, ReadTableOfContents("Headings", offset=400, limit=400))
+
+    assert (first.total_headings, first.next_offset) == (5000, 400)
+    assert [title.split()[1] for title in titles(first.toc) + titles(second.toc)] == [str(n) for n in range(800)]
+    with pytest.raises(errors.OutOfRange, match="has 5000 headings"):
+        read_table_of_contents(large_archive, ReadTableOfContents("Headings", offset=5000))
+
+
+def test_summary_of_a_huge_infobox_is_bounded(large_archive: Archive) -> None:
+    summary = read_summary(large_archive, ReadSummary("Box"))
+
+    assert summary.truncated
+    assert summary.summary == "It is a box."
+    assert 0 < len(msgspec.json.encode(summary)) < 20_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cachetools import LRUCache
 
@@ -45,6 +45,11 @@ _EXCERPT_BYTES = 128 << 10
 _SUMMARY_CHARS = 4000
 _SUMMARY_KINDS = {"paragraph", "list", "quote", "definition", "code", "lines"}
 _CONTINUATION_TOKENS = 30
+_FACT_CHARS = 1000
+_ROWS_CHARS = 12_000
+_ROW_OVERHEAD_CHARS = 6
+_HEADING_CHARS = 300
+_Row = TypeVar("_Row", tuple[str, str], tuple[str])
 
 _documents: LRUCache[tuple[int, str], tuple[int, Document]] = LRUCache(_CACHE_BYTES, getsizeof=lambda row: row[0])
 """The size and the document of the pages read last, by the serial number of their archive and their path."""
@@ -93,11 +98,11 @@ def read_article(archive: Archive, call: ReadArticle) -> Article:
     return Article(f"{header}\n\n{text}{_continuation(piece)}", None if piece.done else piece.stop)
 
 
-def check_offset(item: Item, offset: int, total: int) -> None:
+def check_offset(item: Item, offset: int, total: int, unit: str = "characters") -> None:
     """Raise an error if an offset is beyond the end of a text."""
     if offset and offset >= total:
         raise errors.OutOfRange(
-            f"content_offset={offset} is beyond the end: {item.path!r} has {total} characters.",
+            f"content_offset={offset} is beyond the end: {safe_line(item.path, 200)!r} has {total} {unit}.",
             hint="Start again with content_offset=0.",
         )
 
@@ -121,15 +126,30 @@ def read_summary(archive: Archive, call: ReadSummary) -> Summary:
     item, page = load_page(archive, call.path)
     lead = [block for block in page.lead if block.kind in _SUMMARY_KINDS]
     blocks = lead or [block for block in page.blocks if block.kind in _SUMMARY_KINDS][:1]
+    facts = _take_rows([(safe_line(name, _FACT_CHARS), safe_line(value, _FACT_CHARS)) for name, value in page.facts])
+    all_meanings = _list_meanings(page) if page.is_disambiguation else []
+    meanings = [row for (row,) in _take_rows([(safe_line(row, _FACT_CHARS),) for row in all_meanings])]
     return Summary(
         path=item.path,
         title=item.title,
         archive=archive.file_name,
         summary=render.slice_at_block(blocks, 0, _SUMMARY_CHARS).text.rstrip(),
-        description=page.description or None,
-        facts=dict(page.facts) or None,
-        meanings=_list_meanings(page) if page.is_disambiguation else None,
+        description=safe_line(page.description, _FACT_CHARS) or None,
+        facts=dict(facts) or None,
+        meanings=meanings if page.is_disambiguation else None,
+        truncated=len(facts) < len(page.facts) or len(meanings) < len(all_meanings),
     )
+
+
+def _take_rows(rows: Sequence[_Row]) -> list[_Row]:
+    """Return the first rows that fit into a result."""
+    taken, chars_left = [], _ROWS_CHARS
+    for row in rows:
+        chars_left -= sum(map(len, row)) + _ROW_OVERHEAD_CHARS
+        if chars_left < 0:
+            break
+        taken.append(row)
+    return taken
 
 
 def _list_meanings(page: Document) -> list[str]:
@@ -138,30 +158,47 @@ def _list_meanings(page: Document) -> list[str]:
 
 
 def read_table_of_contents(archive: Archive, call: ReadTableOfContents) -> TableOfContents:
-    """Return the sections of an article as a tree."""
+    """Return the sections of an article as a tree; of a page of them, each below its nearest listed section."""
     item, page = load_page(archive, call.path)
+    numbers, total, next_offset = _page_of_headings(item, page, call)
+    listed = set(numbers)
 
     def branch(number: int) -> TocEntry:
         section = page.sections[number]
-        return TocEntry(section.id, section.title, section.level, [branch(child) for child in page.children(number)])
+        children = [branch(child) for child in page.children(number) if child in listed]
+        return TocEntry(section.id[:_HEADING_CHARS], safe_line(section.title, _HEADING_CHARS), section.level, children)
 
-    toc = [branch(number) for number in page.children(0)]
-    return TableOfContents(item.path, item.title, archive.file_name, toc)
+    below = {child for number in numbers for child in page.children(number)}
+    toc = [branch(number) for number in numbers if number not in below]
+    return TableOfContents(item.path, item.title, archive.file_name, toc, total, next_offset)
 
 
 def read_structure(archive: Archive, call: ReadStructure) -> Structure:
     """Return the sections of an article as a list, each with the length of its own text."""
     item, page = load_page(archive, call.path)
+    numbers, total, next_offset = _page_of_headings(item, page, call)
     headings = [
         Heading(
-            section.id,
-            section.title,
+            section.id[:_HEADING_CHARS],
+            safe_line(section.title, _HEADING_CHARS),
             section.level,
             characters=len(render.join_blocks(page.blocks[section.start : section.stop])),
         )
-        for section in page.sections[1:]
+        for section in map(page.sections.__getitem__, numbers)
     ]
-    return Structure(item.path, item.title, archive.file_name, len(render.join_blocks(page.lead)), headings)
+    lead_characters = len(render.join_blocks(page.lead))
+    return Structure(item.path, item.title, archive.file_name, lead_characters, headings, total, next_offset)
+
+
+def _page_of_headings(
+    item: Item, page: Document, call: ReadTableOfContents | ReadStructure
+) -> tuple[range, int | None, int | None]:
+    """Return the numbers of some sections and, unless these are all, how many there are and where to go on."""
+    total = len(page.sections) - 1
+    check_offset(item, call.offset, total, "headings")
+    stop = total if call.limit is None else min(total, call.offset + call.limit)
+    numbers = range(1 + call.offset, 1 + stop)
+    return numbers, None if len(numbers) == total else total, None if stop == total else stop
 
 
 def read_text(archive: Archive, call: ReadText) -> EntryText:
