@@ -198,7 +198,7 @@ def test_parts_beside_the_target_of_a_link_are_not_served(tmp_path: Path, zims: 
     archive = Scanner([tmp_path], follow_links=True).find_archive(None)
 
     assert archive.parts == (str((zims / "real" / first).resolve()),)
-    assert str(archive.problem).startswith("truncated")
+    assert str(archive.problem).startswith("incomplete")
 
 
 def test_archive_is_found_by_the_path_of_its_link(tmp_path: Path, town_zim: Path) -> None:
