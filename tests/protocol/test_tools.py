@@ -117,7 +117,7 @@ def test_browse_page_and_walk_have_their_fields(open_server: OpenServer, town_zi
 
     assert set(page) == {"archive", "namespace", "entries", "total", "offset", "limit", "done"}
     assert set(walk) >= {"namespace", "entries", "next_cursor", "done"}
-    assert [entry["path"] for entry in page["entries"]] == ["Creator", "Language"]
+    assert [entry["path"] for entry in page["entries"]] == ["M/Creator", "M/Language"]
 
 
 def test_walk_continues_with_only_a_cursor(open_server: OpenServer, zims: Path) -> None:
