@@ -64,8 +64,14 @@ def test_port_in_use_is_a_configuration_error() -> None:
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port" in error
 
 
-def test_short_token_is_refused() -> None:
+def test_unusable_tokens_are_refused() -> None:
     assert "too short to be safe" in startup_error(AUTH_TOKEN="secret")
+    assert "too long for a header; use at most 8192" in startup_error(AUTH_TOKEN="a" * 8193)
+
+
+def test_longest_token_is_accepted(town_zim: Path) -> None:
+    with HttpServer((town_zim,), {"AUTH_TOKEN": "a" * 8192}) as server:
+        assert server.get("/metrics", headers={"Authorization": "Bearer " + "a" * 8192}).status_code == 200
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -13,6 +13,7 @@ routes
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -24,12 +25,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from openzim_mcp.http import concurrency
-from openzim_mcp.http.auth import BearerAuthMiddleware, TokenFile
+from openzim_mcp.http.auth import BearerAuthMiddleware, WrongTokens
 from openzim_mcp.http.errors import ErrorResponse
 from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
 from openzim_mcp.http.middleware import RequestContextMiddleware, SessionPrefixMiddleware, parse_networks
 from openzim_mcp.http.oauth import JwtVerifier
 from openzim_mcp.http.security import HostOriginMiddleware, OriginCorsMiddleware
+from openzim_mcp.http.token_file import TokenFile
 from openzim_mcp.protocol.access_log import AccessLog
 
 if TYPE_CHECKING:
@@ -135,7 +137,13 @@ def _token_check(settings: Settings) -> Callable[[ASGIApp], ASGIApp]:
         metadata_url = str(build_resource_metadata_url(AnyHttpUrl(str(settings.oauth.resource))))
     if not verifiers:
         return lambda app: app
-    return lambda app: BearerAuthMiddleware(app, verifiers, scopes=settings.oauth.scopes, metadata_url=metadata_url)
+    return functools.partial(
+        BearerAuthMiddleware,
+        verifiers=verifiers,
+        wrong_tokens=WrongTokens(),
+        scopes=settings.oauth.scopes,
+        metadata_url=metadata_url,
+    )
 
 
 def _metadata_routes(settings: Settings) -> list[Route]:
