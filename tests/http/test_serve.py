@@ -3,14 +3,17 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from support.event_stream import subscribe
-from support.http_server import TOKEN, HttpServer, McpClient
+from support.http_server import TOKEN, HttpServer, McpClient, result_text, suspended_workers
 from support.stdio_server import (
     COMMAND,
+    DEFAULT_VERSION,
     STATELESS_VERSION,
     TIMEOUT_SECONDS,
     child_pids,
@@ -93,3 +96,24 @@ def test_signal_ends_streams_and_leaves_no_process(town_zim: Path, number: int) 
     wait_until(lambda: not any(map(is_alive, workers)))
     assert "graceful shutdown exceeded" not in server.log
     assert "Traceback" not in server.log
+
+
+@pytest.mark.parametrize("version", [DEFAULT_VERSION, STATELESS_VERSION])
+def test_call_in_progress_is_answered_after_sigterm(town_zim: Path, version: str) -> None:
+    with (
+        HttpServer((town_zim,), {"WORKER__COUNT": "1"}) as server,
+        McpClient(server.url, version) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        client.call("zim_query", query="list archives")
+        with suspended_workers(server):
+            answer = pool.submit(client.call, "zim_query", query="who founded Ravenport?")
+            wait_until(lambda: "openzim_mcp_in_flight 1.0" in server.get("/metrics").text)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(2)
+            assert not answer.done()
+        text = result_text(answer.result())
+        code = server.stop()
+
+    assert "Source: " in text
+    assert code == 0

@@ -15,7 +15,7 @@ _KEY = "openzim_mcp.caller"
 
 @dataclass(frozen=True)
 class Caller:
-    """Who makes a call: the client that the rate limit charges, and the id of its request in the log.
+    """Who makes a call: the client that the rate limit charges, its address, and the id of its request in the log.
 
     `progress` is called while long work goes on. With a `connection`, any object that lives as long as the client's
     connection does, "next page" continues the last answer. A call inside this process has none of these.
@@ -23,6 +23,7 @@ class Caller:
 
     client: str = ""
     request_id: str = ""
+    address: str = ""
     progress: ProgressCallback | None = None
     connection: object = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import os
 import signal
 import socket
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 30
-_SHUTDOWN_SECONDS = 10
-_BACKLOG_CONNECTIONS = 1024
+# After the calls have ended, at their deadline, the rest of a shutdown has this time.
+_SHUTDOWN_SECONDS = 5
 
 
 def run_server(settings: Settings, make_app: Callable[[Settings], ASGIApp], summary: str) -> int:
@@ -45,7 +46,9 @@ def run_server(settings: Settings, make_app: Callable[[Settings], ASGIApp], summ
         with _metrics_directory() as directory:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = directory
             serve = functools.partial(_serve_in_process, settings, make_app)
-            return Supervisor(settings.processes, serve, listener, grace_seconds=2 * _SHUTDOWN_SECONDS).run()
+            return Supervisor(
+                settings.processes, serve, listener, grace_seconds=_grace_seconds(settings) + _SHUTDOWN_SECONDS
+            ).run()
 
 
 def _metrics_directory() -> tempfile.TemporaryDirectory[str]:
@@ -77,11 +80,17 @@ def _serve(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=connections.backlog(),
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        timeout_graceful_shutdown=_grace_seconds(settings),
         h11_max_incomplete_event_size=security.MAX_HEADER_BYTES,
     )
     uvicorn.Server(config).run([listener])
+
+
+def _grace_seconds(settings: Settings) -> int:
+    """Return how long a server process may take to stop."""
+    return math.ceil(settings.worker.deadline_seconds) + _SHUTDOWN_SECONDS
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:
@@ -93,7 +102,7 @@ def _bind(settings: Settings) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG_CONNECTIONS)
+        listener = socket.create_server(address[:2], family=family, backlog=connections.backlog())
     except OSError as error:
         reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         raise OpenZimMcpConfigurationError(
