@@ -17,7 +17,6 @@ import asyncio
 import functools
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import AnyHttpUrl
@@ -34,6 +33,7 @@ from openzim_mcp.http.messages import MAX_BODY_BYTES, MessageMiddleware
 from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
 from openzim_mcp.http.middleware import RequestContextMiddleware, SessionPrefixMiddleware, parse_networks
 from openzim_mcp.http.oauth import JwtVerifier
+from openzim_mcp.http.readiness import Readiness
 from openzim_mcp.http.security import HostOriginMiddleware, OriginCorsMiddleware
 from openzim_mcp.http.sessions import SESSION_IDLE_SECONDS
 from openzim_mcp.http.shutdown import Shutdown
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from openzim_mcp.protocol.subscriptions import Subscriptions
 
 PATH = "/mcp"
-_READY_TIMEOUT_SECONDS = 2.0
 _GRACE_SECONDS = 1.0
 
 
@@ -172,11 +171,10 @@ def _metadata_routes(settings: Settings) -> list[Route]:
 
 
 def _readiness_endpoint(app: App) -> Callable[[Request], Awaitable[Response]]:
+    readiness = Readiness(app)
+
     async def ready(_request: Request) -> Response:
-        with anyio.move_on_after(_READY_TIMEOUT_SECONDS):
-            await app.scan()
-            return PlainTextResponse("ok\n")
-        return ErrorResponse(503, "The directories of the archives do not respond.", retry_after=_READY_TIMEOUT_SECONDS)
+        return await readiness.check() or PlainTextResponse("ok\n")
 
     return ready
 
