@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import math
@@ -15,11 +16,11 @@ import uvicorn
 
 from openzim_mcp import logs, telemetry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
-from openzim_mcp.http import connections, security
+from openzim_mcp.http import connections, metrics, security
 from openzim_mcp.http.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from starlette.types import ASGIApp
 
@@ -43,21 +44,24 @@ def run_server(settings: Settings, make_app: Callable[[Settings], ASGIApp], summ
         if settings.processes == 1:
             _serve(settings, make_app, listener)
             return 0
-        with _metrics_directory() as directory:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = directory
+        with _metrics_directory():
             serve = functools.partial(_serve_in_process, settings, make_app)
-            return Supervisor(
-                settings.processes, serve, listener, grace_seconds=_grace_seconds(settings) + _SHUTDOWN_SECONDS
-            ).run()
+            grace_seconds = _grace_seconds(settings) + _SHUTDOWN_SECONDS
+            return Supervisor(settings.processes, serve, listener, grace_seconds=grace_seconds).run()
 
 
-def _metrics_directory() -> tempfile.TemporaryDirectory[str]:
+@contextlib.contextmanager
+def _metrics_directory() -> Iterator[None]:
+    """Make a directory where the processes share their metrics; if none is writable, each has its own."""
     try:
-        return tempfile.TemporaryDirectory(prefix="openzim-mcp-")
-    except OSError:
-        raise OpenZimMcpConfigurationError(
-            "processes (OPENZIM_MCP_PROCESSES) above 1 requires a writable directory: set TMPDIR to one"
-        ) from None
+        directory = tempfile.TemporaryDirectory(prefix="openzim-mcp-", ignore_cleanup_errors=True)
+    except OSError as error:
+        log.warning("/metrics is about single processes: no directory for temporary files (%s)", error.strerror)
+        yield
+        return
+    with directory as path:
+        os.environ[metrics.DIRECTORY_VARIABLE] = path
+        yield
 
 
 def _serve_in_process(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
