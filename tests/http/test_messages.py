@@ -15,7 +15,7 @@ from openzim_mcp.app.caller import Caller, set_caller
 from openzim_mcp.http.exchange import ByteBudget
 from openzim_mcp.http.messages import MessageMiddleware
 from openzim_mcp.http.shutdown import Shutdown
-from support.http_server import HEADERS, HttpServer, McpClient, read_reply, suspended_workers
+from support.http_server import HEADERS, HttpServer, McpClient, read_reply
 from support.stdio_server import DEFAULT_VERSION, STATELESS_VERSION
 
 BATCH_VERSION = "2025-03-26"
@@ -138,25 +138,6 @@ def test_batch_is_answered_message_by_message(town_zim: Path, stateless: str) ->
     assert replies[3]["error"]["code"] == -32601
     assert (notifications.status_code, newer.status_code) == (202, 400)
     assert [part.status_code for part in refused] == [400] * 5
-
-
-@pytest.mark.parametrize(
-    ("version", "settings"),
-    [(DEFAULT_VERSION, {}), (DEFAULT_VERSION, {"STATELESS": "true"}), (STATELESS_VERSION, {})],
-    ids=["session", "without sessions", "stateless version"],
-)
-def test_disconnected_client_ends_its_call(town_zim: Path, version: str, settings: dict[str, str]) -> None:
-    with (
-        HttpServer((town_zim,), {"WORKER__COUNT": "1", **settings}) as server,
-        McpClient(server.url, version) as client,
-    ):
-        client.call("zim_query", query="list archives")
-        with suspended_workers(server):
-            request = client.request("tools/call", {"name": "zim_query", "arguments": {"query": "Ravenport"}})
-            request.extensions["timeout"] = {"connect": 20, "read": 1, "write": 20, "pool": 20}
-            with pytest.raises(httpx2.ReadTimeout):
-                client.http.send(request)
-            server.wait_for_line("outcome=cancelled")
 
 
 class SlowApp:

@@ -1,4 +1,4 @@
-"""The message in a request: checked before the SDK sees it, answered or cancelled until the end.
+"""The message in a request: checked before the SDK sees it, and answered until the end of a shutdown.
 
 The SDK's transport describes an invalid message by a dump, lets requests with the same id wait for ever, and has no
 batches, which one protocol version requires.
@@ -90,7 +90,7 @@ class _InvalidMessage(Exception):
 
 
 class MessageMiddleware:
-    """Check the message of a request, and see to it that a request gets one response or is cancelled."""
+    """Check the message of a request, and see to it that a request gets one response."""
 
     def __init__(self, app: ASGIApp, shutdown: Shutdown, unread: ByteBudget) -> None:
         self._app = app
@@ -138,13 +138,10 @@ class MessageMiddleware:
         """Serve one message, or a request without one."""
         exchange = Exchange(send, self._unread, client_key(scope))
         request_id = message.request_id if message is not None else None
-        incoming = _Replay(receive, body)
         is_stream = is_event_stream(scope)
         try:
             with self._reserved_id(scope, request_id), self._shutdown.request(is_stream=is_stream) as ending:
-                await self._app(scope, incoming.receive, exchange.send)
-                if incoming.is_disconnected and not exchange.is_complete:
-                    await self._cancel(scope, request_id)
+                await self._app(scope, _Replay(receive, body).receive, exchange.send)
                 await exchange.finish()
             if ending.cancelled_caught and not is_stream:
                 await exchange.fail(scope, receive, request_id, _ENDING)
@@ -171,14 +168,6 @@ class MessageMiddleware:
             yield
         finally:
             self._ids_in_use.discard(key)
-
-    async def _cancel(self, scope: Scope, request_id: _RequestId | None) -> None:
-        """End the work for a client that has disconnected: nobody could get its response, as none is stored."""
-        if get_header(scope["headers"], SESSION_ID) is None or request_id is None:
-            return
-        params = {"requestId": request_id, "reason": "the client disconnected"}
-        body = msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
-        await self._app(scope, _Replay(_never, body).receive, _drop)
 
     async def _serve_batch(self, scope: Scope, receive: Receive, send: Send, parts: list[_Part]) -> None:
         """Serve the messages of a batch at once; the response is a stream of their responses."""
@@ -245,24 +234,12 @@ class _Replay:
     def __init__(self, receive: Receive, body: bytes) -> None:
         self._receive = receive
         self._body: bytes | None = body
-        self.is_disconnected = False
 
     async def receive(self) -> Message:
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        message = await self._receive()
-        self.is_disconnected = message["type"] == "http.disconnect"
-        return message
-
-
-async def _never() -> Message:
-    await anyio.sleep_forever()
-    raise AssertionError
-
-
-async def _drop(_message: Message) -> None:
-    pass
+        return await self._receive()
 
 
 async def _body_parts(scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
