@@ -34,6 +34,8 @@ MAX_BODY_BYTES = 1024 * 1024
 MAX_BODIES_BYTES = 64 * 1024 * 1024
 MAX_BODIES_BYTES_PER_CLIENT = 16 * 1024 * 1024
 _MAX_BATCH_MESSAGES = 50
+# Each response of a batch is complete in memory before it is sent.
+_MAX_CONCURRENT_PARTS = 4
 # A client of this version sends no header with its version.
 _BATCH_VERSION = b"2025-03-26"
 _EVENT_STREAM = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache, no-transform")]
@@ -170,11 +172,17 @@ class MessageMiddleware:
             self._ids_in_use.discard(key)
 
     async def _serve_batch(self, scope: Scope, receive: Receive, send: Send, parts: list[_Part]) -> None:
-        """Serve the messages of a batch at once; the response is a stream of their responses."""
+        """Serve the messages of a batch, some at once; the response is a stream of their responses."""
         events = _Events(send)
+        places = anyio.CapacityLimiter(_MAX_CONCURRENT_PARTS)
+
+        async def serve_part(part: _Part) -> None:
+            async with places:
+                await self._serve_part(scope, receive, events, part)
+
         async with anyio.create_task_group() as tasks:
             for part in parts:
-                tasks.start_soon(self._serve_part, scope, receive, events, part)
+                tasks.start_soon(serve_part, part)
         await events.finish(scope, receive)
 
     async def _serve_part(self, scope: Scope, receive: Receive, events: _Events, part: _Part) -> None:
