@@ -160,10 +160,10 @@ async def serving_problem(app: App) -> str | None:
         return "The directories of the archives cannot be read."
     if not scan.archives:
         return "There is no archive in the directories."
-    facts = {archive.name: app.facts.of(archive.identity) for archive in scan.archives}
-    usable = [a for a in scan.archives if not a.problem and "archive" not in facts[a.name].incidents]
-    for archive in sorted(usable, key=lambda archive: facts[archive.name].description is None):
-        if (await app.describe_each([archive])).results:
+    openable = [archive for archive in scan.archives if not archive.problem]
+    for archive in sorted(openable, key=lambda archive: app.facts.of(archive.identity).description is None):
+        is_open = "archive" not in app.facts.incidents(archive)
+        if is_open and (await app.describe_each([archive])).results:
             return None
     return "None of the archives can be read."
 
