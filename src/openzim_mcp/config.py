@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 PREFIX = "OPENZIM_MCP_"
 _MIN_TOKEN_CHARS = 16
+MAX_TOKEN_CHARS = 8192
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?P<port>:\d{1,5})?", re.ASCII | re.IGNORECASE)
 _ORIGIN = re.compile(rf"[a-z][a-z0-9+.-]*://{HOST.pattern}", re.ASCII | re.IGNORECASE)
@@ -401,18 +403,28 @@ def check_tokens(tokens: Sequence[str]) -> None:
     for token in tokens:
         if len(token) < _MIN_TOKEN_CHARS:
             raise ValueError(f"a token is too short to be safe; use at least {_MIN_TOKEN_CHARS} characters")
+        if len(token) > MAX_TOKEN_CHARS:
+            raise ValueError(f"a token is too long for a header; use at most {MAX_TOKEN_CHARS} characters")
         if not (token.isascii() and token.isprintable()) or " " in token:
             raise ValueError("a token may contain printable ASCII characters only, without spaces")
 
 
 def read_tokens(file: Path) -> list[str]:
     """Return the tokens of a file, one per line; empty lines and lines that begin with # are ignored."""
-    lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    tokens = [line for line in lines if line and not line.startswith("#")]
+    tokens = list(read_token_lines(file).values())
     if not tokens:
         raise ValueError("the token file contains no token; write one per line")
     check_tokens(tokens)
     return tokens
+
+
+def read_token_lines(file: Path) -> dict[int, str]:
+    """Return the lines of a token file that should be tokens, by their numbers."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        # A pipe would block, and could be read only once.
+        raise ValueError("the token file is not a regular file")
+    lines = enumerate(file.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1)
+    return {number: line.strip() for number, line in lines if line.strip() and not line.strip().startswith("#")}
 
 
 def load_settings(options: Mapping[str, str] | None = None, /, **overrides: Any) -> Settings:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
@@ -96,6 +97,69 @@ def test_missing_scope_is_named(server: HttpServer) -> None:
 
     assert response.status_code == 403
     assert 'error="insufficient_scope", scope="zim:read"' in response.headers["www-authenticate"]
+
+
+def test_scopes_are_required_of_a_token_without_a_subject(server: HttpServer) -> None:
+    without_scope = server.get("/metrics", headers=bearer(token(sub="", scope="email")))
+    with_scope = server.get("/metrics", headers=bearer(token(sub="")))
+
+    assert (without_scope.status_code, with_scope.status_code) == (403, 200)
+
+
+def test_session_is_bound_to_its_token_without_a_subject(server: HttpServer) -> None:
+    with (
+        McpClient(server.url, headers=bearer(token(sub="", jti="a"))) as owner,
+        McpClient(server.url, headers=bearer(token(sub="", jti="b")), session=owner.session) as thief,
+    ):
+        assert owner.post("ping").status_code == 200
+        assert thief.post("ping").status_code == 404
+
+
+GENUINE_BUT_REFUSED = {
+    "The token has expired; get a new one.": {"exp": 1},
+    "The token is not valid yet.": {"nbf": 32503680000},
+    "The token was issued for another server.": {"aud": "https://other.example/mcp"},
+    "The token is from another issuer.": {"iss": "https://evil.example"},
+    "The token lacks a claim; exp, aud, iss and sub are required.": {"sub": None},
+    "The claim sub of the token is not a string.": {"sub": 5},
+}
+
+
+@pytest.mark.parametrize(("description", "claims"), GENUINE_BUT_REFUSED.items())
+def test_genuine_tokens_are_not_guesses(server: HttpServer, description: str, claims: dict[str, Any]) -> None:
+    refused = token(**claims)
+    responses = [server.get("/metrics", headers=bearer(refused)) for _ in range(12)]
+
+    assert [response.status_code for response in responses] == [401] * 12
+    assert {response.json()["error_description"] for response in responses} == {description}
+    assert 'error="invalid_token"' in responses[0].headers["www-authenticate"]
+
+
+def raw_token(header: str, payload: str) -> str:
+    """Sign any text, also what a library would not write."""
+    parts = [base64.urlsafe_b64encode(part.encode()).rstrip(b"=") for part in (header, payload)]
+    signature = jwt.algorithms.RSAAlgorithm(jwt.algorithms.RSAAlgorithm.SHA256).sign(b".".join(parts), KEY)
+    return b".".join([*parts, base64.urlsafe_b64encode(signature).rstrip(b"=")]).decode()
+
+
+HEADER = '{"alg":"RS256","kid":"one"}'
+CLAIMS = f'"iss":"{ISSUER}","aud":"{RESOURCE}","scope":"zim:read"'
+ODD_TOKENS = {
+    "lone surrogate as subject": (HEADER, f'{{{CLAIMS},"exp":32503680000,"sub":"\\ud800"}}'),
+    "infinite expiry": (HEADER, f'{{{CLAIMS},"exp":1e999,"sub":"ada"}}'),
+    "nested header": ("[" * 2900, "{}"),
+    "nested claims": (HEADER, "[" * 2900),
+    "list as key id": ('{"alg":"RS256","kid":["one"]}', "{}"),
+    "object as algorithm": ('{"alg":{},"kid":"one"}', "{}"),
+    "claims that are a list": (HEADER, "[1]"),
+}
+
+
+@pytest.mark.parametrize(("header", "payload"), ODD_TOKENS.values(), ids=ODD_TOKENS)
+def test_odd_tokens_are_refused(server: HttpServer, header: str, payload: str) -> None:
+    response = server.get("/metrics", headers=bearer(raw_token(header, payload)))
+
+    assert response.status_code in {401, 429}
 
 
 def test_metadata_names_the_identity_provider(server: HttpServer) -> None:

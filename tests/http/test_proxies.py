@@ -8,7 +8,7 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from support.http_server import HttpServer
 from support.nginx import DEPLOY, NGINX, NGINX_CONFIG, adapt_config, is_listening
 from support.redis_server import free_port
 from support.stdio_server import TIMEOUT_SECONDS, wait_until
@@ -135,14 +136,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def nginx_command(tmp: Path, certificate: Path, backends: list[EchoServer], port: int) -> list[str]:
+def nginx_command(tmp: Path, certificate: Path, addresses: Sequence[str], port: int) -> list[str]:
     """Write the configuration for this machine, and return the command that runs nginx with it."""
     if not NGINX:
         pytest.skip("nginx is not installed")
     replacements = {
         "/etc/openzim-mcp/tls": str(certificate),
-        "zim-a:8000": backends[0].address,
-        "zim-b:8000": backends[1].address,
+        "zim-a:8000": addresses[0],
+        "zim-b:8000": addresses[1],
         "listen 443": f"listen 127.0.0.1:{port}",
         "listen [::]:443": f"listen [::1]:{port}" if socket.has_ipv6 else f"listen 127.0.0.2:{port}",
     }
@@ -151,34 +152,83 @@ def nginx_command(tmp: Path, certificate: Path, backends: list[EchoServer], port
     return [NGINX, "-p", str(tmp), "-e", "stderr", "-c", str(tmp / "nginx.conf")]
 
 
-@pytest.fixture
-def nginx(tmp_path: Path, certificate: Path, backends: list[EchoServer]) -> Iterator[Send]:
+@contextmanager
+def run_nginx(tmp: Path, certificate: Path, addresses: Sequence[str]) -> Iterator[Send]:
     port = free_port()
     context = ssl.create_default_context(cafile=certificate / "fullchain.pem")
     context.check_hostname = False
-    with run_proxy(nginx_command(tmp_path, certificate, backends, port), port), ExitStack() as stack:
+    with run_proxy(nginx_command(tmp, certificate, addresses, port), port), ExitStack() as stack:
         yield make_sender(stack, lambda: HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS, context=context))
 
 
-@pytest.fixture
-def caddy(tmp_path: Path, backends: list[EchoServer]) -> Iterator[Send]:
+@contextmanager
+def run_caddy(tmp: Path, address: str) -> Iterator[Send]:
     if not CADDY:
         pytest.skip("caddy is not installed")
     port = free_port()
     replacements = {
         "grace_period 10s": "grace_period 1s\n\tadmin off",
         "zim.example.org {": f"http://:{port} {{",
-        "127.0.0.1:8000": backends[0].address,
+        "127.0.0.1:8000": address,
     }
-    (tmp_path / "Caddyfile").write_text(adapt_config("Caddyfile", replacements), encoding="utf-8")
-    command = [CADDY, "run", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")]
-    environment = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))
+    (tmp / "Caddyfile").write_text(adapt_config("Caddyfile", replacements), encoding="utf-8")
+    command = [CADDY, "run", "--adapter", "caddyfile", "--config", str(tmp / "Caddyfile")]
+    environment = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp))
     with run_proxy(command, port, **environment), ExitStack() as stack:
         yield make_sender(stack, lambda: HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS))
 
 
+@pytest.fixture
+def nginx(tmp_path: Path, certificate: Path, backends: list[EchoServer]) -> Iterator[Send]:
+    with run_nginx(tmp_path, certificate, [backend.address for backend in backends]) as send:
+        yield send
+
+
+@pytest.fixture
+def caddy(tmp_path: Path, backends: list[EchoServer]) -> Iterator[Send]:
+    with run_caddy(tmp_path, backends[0].address) as send:
+        yield send
+
+
+@pytest.fixture(scope="module")
+def oauth_server(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    keys = tmp_path_factory.mktemp("keys") / "jwks.json"
+    keys.write_text('{"keys": []}')
+    settings = {
+        "OAUTH__ISSUER": "https://login.example.org",
+        "OAUTH__RESOURCE": "https://zim.example.org/mcp",
+        "OAUTH__JWKS_FILE": str(keys),
+        "ALLOWED_HOSTS": "zim.example.org",
+        "TRUSTED_PROXIES": "127.0.0.1",
+    }
+    with HttpServer((town_zim,), settings) as server:
+        yield server
+
+
+@pytest.mark.parametrize("proxy", ["nginx", "caddy"])
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+def test_identity_provider_is_discovered_through_a_proxy(
+    oauth_server: HttpServer, proxy: str, path: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    address = f"127.0.0.1:{oauth_server.port}"
+    if proxy == "nginx":
+        running = run_nginx(tmp_path, request.getfixturevalue("certificate"), [address, address])
+    else:
+        running = run_caddy(tmp_path, address)
+    with running as send:
+        refused: HTTPResponse = send("GET", path, Host="zim.example.org", Accept="text/event-stream")
+        challenge = str(refused.headers["WWW-Authenticate"])
+        url = challenge.partition('resource_metadata="')[2].partition('"')[0]
+        metadata: HTTPResponse = send("GET", url.removeprefix("https://zim.example.org"), Host="zim.example.org")
+        document = json.loads(metadata.read())
+
+    assert refused.status == 401
+    assert document["resource"] == "https://zim.example.org/mcp"
+    assert document["authorization_servers"][0].startswith("https://login.example.org")
+
+
 def test_nginx_accepts_its_configuration(tmp_path: Path, certificate: Path, backends: list[EchoServer]) -> None:
-    command = nginx_command(tmp_path, certificate, backends, free_port())
+    command = nginx_command(tmp_path, certificate, [backend.address for backend in backends], free_port())
 
     result = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
 
@@ -242,7 +292,7 @@ def test_events_are_passed_on_at_once(proxy: str, request: pytest.FixtureRequest
 
 
 @pytest.mark.parametrize("proxy", ["nginx", "caddy"])
-@pytest.mark.parametrize("path", ["/metrics", "/", "/mcp/x"])
+@pytest.mark.parametrize("path", ["/metrics", "/", "/mcp/x", "/.well-known/oauth-authorization-server"])
 def test_other_paths_are_not_passed_on(proxy: str, path: str, request: pytest.FixtureRequest) -> None:
     send = request.getfixturevalue(proxy)
 

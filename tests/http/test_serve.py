@@ -3,14 +3,17 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from support.event_stream import subscribe
-from support.http_server import TOKEN, HttpServer, McpClient
+from support.http_server import TOKEN, HttpServer, McpClient, result_text, suspended_workers
 from support.stdio_server import (
     COMMAND,
+    DEFAULT_VERSION,
     STATELESS_VERSION,
     TIMEOUT_SECONDS,
     child_pids,
@@ -64,8 +67,14 @@ def test_port_in_use_is_a_configuration_error() -> None:
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port" in error
 
 
-def test_short_token_is_refused() -> None:
+def test_unusable_tokens_are_refused() -> None:
     assert "too short to be safe" in startup_error(AUTH_TOKEN="secret")
+    assert "too long for a header; use at most 8192" in startup_error(AUTH_TOKEN="a" * 8193)
+
+
+def test_longest_token_is_accepted(town_zim: Path) -> None:
+    with HttpServer((town_zim,), {"AUTH_TOKEN": "a" * 8192}) as server:
+        assert server.get("/metrics", headers={"Authorization": "Bearer " + "a" * 8192}).status_code == 200
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -87,3 +96,24 @@ def test_signal_ends_streams_and_leaves_no_process(town_zim: Path, number: int) 
     wait_until(lambda: not any(map(is_alive, workers)))
     assert "graceful shutdown exceeded" not in server.log
     assert "Traceback" not in server.log
+
+
+@pytest.mark.parametrize("version", [DEFAULT_VERSION, STATELESS_VERSION])
+def test_call_in_progress_is_answered_after_sigterm(town_zim: Path, version: str) -> None:
+    with (
+        HttpServer((town_zim,), {"WORKER__COUNT": "1"}) as server,
+        McpClient(server.url, version) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        client.call("zim_query", query="list archives")
+        with suspended_workers(server):
+            answer = pool.submit(client.call, "zim_query", query="who founded Ravenport?")
+            wait_until(lambda: "openzim_mcp_in_flight 1.0" in server.get("/metrics").text)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(2)
+            assert not answer.done()
+        text = result_text(answer.result())
+        code = server.stop()
+
+    assert "Source: " in text
+    assert code == 0

@@ -22,7 +22,6 @@ from support.http_server import HttpServer, McpClient, read_reply, result_text
 from support.stdio_server import (
     INITIALIZE_VERSIONS,
     STATELESS_VERSION,
-    TIMEOUT_SECONDS,
     child_pids,
     is_alive,
     server_environment,
@@ -85,6 +84,18 @@ def read_metric(server: HttpServer, name: str) -> float:
     return float(match[1])
 
 
+def stable_metric(server: HttpServer, name: str) -> float:
+    """Return a metric once it is the same in every process, as each shares its own once a second."""
+    values: list[float] = []
+
+    def is_stable() -> bool:
+        values.append(read_metric(server, name))
+        return len(values) > 200 and len(set(values[-200:])) == 1
+
+    wait_until(is_stable)
+    return values[-1]
+
+
 @contextlib.contextmanager
 def suspended(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
@@ -132,7 +143,7 @@ def test_streams_of_all_processes_are_notified_and_counted(server: HttpServer, a
             with suspended(pid):
                 streams += [stack.enter_context(subscribe(client, ARCHIVE_URI)) for _ in range(2)]
                 assert all(stream.wait_for(ACKNOWLEDGED) for stream in streams[-2:])
-        assert read_metric(server, "subscriptions") == 4
+        wait_until(lambda: read_metric(server, "subscriptions") == 4)
         replace_archive(archives, "Second")
 
         assert capabilities == {"subscribe": True, "listChanged": True}
@@ -147,7 +158,7 @@ def test_metrics_are_the_sum_of_all_processes(server: HttpServer) -> None:
     for pid in server_pids(server):
         with suspended(pid):
             query_archive(server)
-    before = read_metric(server, name)
+    before = stable_metric(server, name)
     for pid in server_pids(server):
         with suspended(pid):
             query_archive(server)
@@ -171,7 +182,7 @@ def test_killed_process_is_replaced(town_zim: Path) -> None:
         assert all("Ravenport" in answer for answer in answers)
         assert second in server_pids(server)
         assert first not in server_pids(server)
-        server.wait_for_line("server process exited with code -9; restarting")
+        server.wait_for_line("server process was ended by SIGKILL; restarting")
         wait_until(lambda: read_metric(server, "subscriptions") == 0)
         wait_until(lambda: read_metric(server, "in_flight") == 0)
         wait_until(lambda: not any(map(is_alive, workers)))
@@ -230,10 +241,8 @@ def ignore_sigterm(_listener: socket.socket) -> None:
 
 
 def test_process_that_cannot_start_is_not_restarted(
-    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    listener: socket.socket,
 ) -> None:
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-
     assert Supervisor(1, fail_to_start, listener, grace_seconds=1).run() == CANNOT_START
 
 
@@ -252,18 +261,83 @@ def test_process_that_ignores_sigterm_is_killed(
     assert not any(process.is_alive() for process in supervisor._processes)
 
 
-def test_missing_temporary_directory_is_a_configuration_error(tmp_path: Path) -> None:
+@pytest.fixture
+def small_tmpfs(tmp_path: Path) -> Iterator[Path]:
+    directory = tmp_path / "tmpfs"
+    directory.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", directory], capture_output=True, text=True, check=False
+    )
+    if mount.returncode:
+        pytest.skip(f"cannot mount a file system: {mount.stderr.strip()}")
+    yield directory
+    subprocess.run(["umount", "--lazy", directory], check=True)
+
+
+def fill(directory: Path) -> None:
+    with (directory / "filler").open("ab", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(1024))
+
+
+@pytest.mark.parametrize("filled", ["at the start", "while it serves"])
+def test_full_temporary_directory_costs_no_request(
+    town_zim: Path, small_tmpfs: Path, monkeypatch: pytest.MonkeyPatch, filled: str
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(small_tmpfs))
+    if filled == "at the start":
+        fill(small_tmpfs)
+    with HttpServer((town_zim,), TWO_PROCESSES) as server:
+        fill(small_tmpfs)
+        answers = [query_archive(server) for _ in range(9)]
+        metrics = server.get("/metrics").text
+
+    assert all("Ravenport" in answer for answer in answers)
+    assert "openzim_mcp_calls_total" in metrics
+    assert "restarting" not in server.log
+
+
+def count_starts(_listener: socket.socket) -> None:
+    with Path(os.environ["STARTED_FILE"]).open("a") as file:
+        file.write(f"{time.monotonic()}\n")
+    os.kill(os.getpid(), signal.SIGBUS)
+
+
+def test_restarts_back_off_and_say_why(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    started = tmp_path / "started"
+    started.touch()
+    monkeypatch.setenv("STARTED_FILE", str(started))
+    supervisor = Supervisor(1, count_starts, listener, grace_seconds=1)
+
+    def stop_after_four_starts() -> None:
+        wait_until(lambda: len(started.read_text().splitlines()) >= 4)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=stop_after_four_starts).start()
+    supervisor.run()
+    second, third, fourth = map(float, started.read_text().splitlines()[1:4])
+
+    assert third - second > 1
+    assert fourth - third > 2
+    assert "server process was ended by SIGBUS; restarting in 2 s" in caplog.text
+
+
+def test_server_without_a_temporary_directory_has_metrics_per_process(town_zim: Path, tmp_path: Path) -> None:
     no_directory = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc']\n"
-    code = f"{no_directory}import sys\nfrom openzim_mcp.cli import main\nsys.exit(main.main(['--transport=http', '--workers=2']))"
-    result = subprocess.run(
+    arguments = ["--transport=http", "--workers=2", str(town_zim)]
+    code = f"{no_directory}import sys\nfrom openzim_mcp.cli import main\nsys.exit(main.main({arguments}))"
+    with subprocess.Popen(
         [sys.executable, "-c", code],
-        capture_output=True,
+        stderr=subprocess.PIPE,
         text=True,
         env=server_environment({"PORT": "0"}),
         cwd=tmp_path,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-    )
+    ) as process:
+        assert process.stderr is not None
+        log = "".join(process.stderr.readline() for _ in range(3))
+        process.terminate()
 
-    assert result.returncode == 2, result.stderr
-    assert "set TMPDIR to one" in result.stderr
+    assert "serves 1 archive on" in log
+    assert "/metrics is about single processes" in log

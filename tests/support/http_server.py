@@ -25,6 +25,7 @@ from support.stdio_server import (
     REQUEST_META,
     STATELESS_VERSION,
     TIMEOUT_SECONDS,
+    child_pids,
     server_environment,
 )
 
@@ -48,13 +49,15 @@ class HttpServer:
 
     arguments: tuple[str | os.PathLike[str], ...]
     settings: dict[str, str] = field(default_factory=dict)
+    file_limit: int | None = None
     lines: list[str] = field(default_factory=list)
     url: str = ""
 
     def __enter__(self) -> Self:
         environment = server_environment({"TRANSPORT": "http", "PORT": "0", **self.settings})
+        limit_files = ["sh", "-c", f'ulimit -n {self.file_limit} && exec "$@"', "sh"] if self.file_limit else []
         self.process = subprocess.Popen(
-            [*COMMAND, *map(str, self.arguments)],
+            [*limit_files, *COMMAND, *map(str, self.arguments)],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env=environment | {"PYTHONUNBUFFERED": "1"},
@@ -151,6 +154,20 @@ def _received(connection: socket.socket) -> Iterator[bytes]:
     with contextlib.suppress(ConnectionResetError):
         while data := connection.recv(65_536):
             yield data
+
+
+@contextlib.contextmanager
+def suspended_workers(server: HttpServer) -> Iterator[None]:
+    """Suspend the worker processes of a server, so that calls are in progress as long as a test needs."""
+    workers = child_pids(server.process.pid)
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 @dataclass

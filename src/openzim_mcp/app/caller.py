@@ -44,7 +44,7 @@ class Recipient:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who makes a call: the client that the rate limit charges, and the id of its request in the log.
+    """Who makes a call: the client that the rate limit charges, its address, and the id of its request in the log.
 
     `progress` is called while long work goes on. With a `connection`, any object that lives as long as the client's
     connection does, "next page" continues the last answer. A call inside this process has none of these.
@@ -53,6 +53,7 @@ class Caller:
 
     client: str = ""
     request_id: str = ""
+    address: str = ""
     progress: ProgressCallback | None = None
     connection: object = None
     recipient: Recipient = field(default_factory=Recipient, compare=False)

@@ -153,6 +153,21 @@ async def list_states(app: App) -> list[ArchiveState]:
     return await check_archives(app, (await app.scan()).archives)
 
 
+async def serving_problem(app: App) -> str | None:
+    """Return why no archive can be served, or None as soon as one is found that can be."""
+    scan = await app.scan()
+    if not scan.directories_accessible:
+        return "The directories of the archives cannot be read."
+    if not scan.archives:
+        return "There is no archive in the directories."
+    openable = [archive for archive in scan.archives if not archive.problem]
+    for archive in sorted(openable, key=lambda archive: app.facts.of(archive.identity).description is None):
+        is_open = "archive" not in app.facts.incidents(archive)
+        if is_open and (await app.describe_each([archive])).results:
+            return None
+    return "None of the archives can be read."
+
+
 async def report_archive(
     app: App, archive: ArchiveFile, caller: Caller = LOCAL, *, force: bool = False
 ) -> ArchiveReport:

@@ -7,15 +7,16 @@ routes
   /healthz /readyz                            public
   /.well-known/oauth-protected-resource/…     public, if an identity provider is set
   /metrics                                    BearerAuthMiddleware
-  /mcp                                        BearerAuthMiddleware → ConcurrencyMiddleware → SessionPrefixMiddleware
-                                              → the SDK's session manager
+  /mcp                                        BearerAuthMiddleware → ConcurrencyMiddleware → MessageMiddleware
+                                              → SessionPrefixMiddleware → the SDK's session manager
 """
 
 from __future__ import annotations
 
+import asyncio
+import functools
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import AnyHttpUrl
@@ -23,13 +24,20 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from openzim_mcp.http import concurrency
-from openzim_mcp.http.auth import BearerAuthMiddleware, TokenFile
+from openzim_mcp.http.auth import BearerAuthMiddleware, WrongTokens
+from openzim_mcp.http.concurrency import ConcurrencyMiddleware
+from openzim_mcp.http.connections import log_exhausted_files
 from openzim_mcp.http.errors import ErrorResponse
+from openzim_mcp.http.exchange import MAX_UNREAD_BYTES, MAX_UNREAD_BYTES_PER_CLIENT, ByteBudget
+from openzim_mcp.http.messages import MAX_BODY_BYTES, MessageMiddleware
 from openzim_mcp.http.metrics import CONTENT_TYPE, Metrics
 from openzim_mcp.http.middleware import RequestContextMiddleware, SessionPrefixMiddleware, parse_networks
 from openzim_mcp.http.oauth import JwtVerifier
+from openzim_mcp.http.readiness import Readiness
 from openzim_mcp.http.security import HostOriginMiddleware, OriginCorsMiddleware
+from openzim_mcp.http.sessions import SESSION_IDLE_SECONDS
+from openzim_mcp.http.shutdown import Shutdown
+from openzim_mcp.http.token_file import TokenFile
 from openzim_mcp.protocol.access_log import AccessLog
 
 if TYPE_CHECKING:
@@ -45,7 +53,7 @@ if TYPE_CHECKING:
     from openzim_mcp.protocol.subscriptions import Subscriptions
 
 PATH = "/mcp"
-_READY_TIMEOUT_SECONDS = 2.0
+_GRACE_SECONDS = 1.0
 
 
 class Application:
@@ -53,24 +61,29 @@ class Application:
 
     def __init__(self, server: Server[Any], app: App, subscriptions: Subscriptions) -> None:
         settings = app.settings
-        self.shutdown = concurrency.Shutdown(subscriptions.close)
+        self.shutdown = Shutdown(settings.worker.deadline_seconds + _GRACE_SECONDS, subscriptions.close)
         self.proxies = parse_networks(settings.trusted_proxies)
         self.sessions = StreamableHTTPSessionManager(
             server,
             stateless=not settings.has_sessions,
-            session_idle_timeout=concurrency.SESSION_IDLE_SECONDS,
-            max_request_body_size=concurrency.MAX_BODY_BYTES,
-            max_sessions=concurrency.MAX_SESSIONS,
+            session_idle_timeout=SESSION_IDLE_SECONDS,
+            max_request_body_size=MAX_BODY_BYTES,
+            # `SessionTable` ends unused sessions instead of refusing new ones.
+            max_sessions=None,
         )
-        limited = concurrency.ConcurrencyMiddleware(_session_endpoint(settings, self.sessions), self.shutdown)
+        unread = ByteBudget(MAX_UNREAD_BYTES_PER_CLIENT, MAX_UNREAD_BYTES)
+        messages = MessageMiddleware(_session_endpoint(settings, self.sessions), self.shutdown, unread)
+        limited = ConcurrencyMiddleware(messages, unread)
         metrics = _make_metrics(app, subscriptions, limited)
         server.middleware.append(AccessLog(metrics))
         routed = Starlette(
-            routes=_routes(settings, limited, metrics, app), exception_handlers={404: _not_found, 500: _failed}
+            routes=_routes(settings, limited, metrics, app),
+            exception_handlers={404: _not_found, 405: _not_allowed, 500: _failed},
         )
         routed.router.redirect_slashes = False
         hosts = {settings.host, *settings.allowed_hosts}
         checked = HostOriginMiddleware(routed, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
+        asyncio.get_running_loop().set_exception_handler(log_exhausted_files)
         self.asgi = RequestContextMiddleware(OriginCorsMiddleware(checked), self.proxies, metrics)
 
 
@@ -102,9 +115,10 @@ def _post_only(app: ASGIApp) -> ASGIApp:
     return serve
 
 
-def _make_metrics(app: App, subscriptions: Subscriptions, limited: concurrency.ConcurrencyMiddleware) -> Metrics:
+def _make_metrics(app: App, subscriptions: Subscriptions, limited: ConcurrencyMiddleware) -> Metrics:
     return Metrics(
-        in_flight=("Requests in progress.", lambda: limited.in_flight),
+        in_flight=("Requests in progress, without event streams.", lambda: limited.in_flight),
+        streams=("Event streams.", lambda: limited.stream_count),
         sessions=("Sessions of clients that sent initialize.", lambda: subscriptions.connection_count),
         subscriptions=("Resources that clients are subscribed to.", lambda: subscriptions.subscription_count),
         limits_shared=("Processes whose rate limits are shared through Redis.", lambda: app.limiter.is_shared),
@@ -135,7 +149,13 @@ def _token_check(settings: Settings) -> Callable[[ASGIApp], ASGIApp]:
         metadata_url = str(build_resource_metadata_url(AnyHttpUrl(str(settings.oauth.resource))))
     if not verifiers:
         return lambda app: app
-    return lambda app: BearerAuthMiddleware(app, verifiers, scopes=settings.oauth.scopes, metadata_url=metadata_url)
+    return functools.partial(
+        BearerAuthMiddleware,
+        verifiers=verifiers,
+        wrong_tokens=WrongTokens(),
+        scopes=settings.oauth.scopes,
+        metadata_url=metadata_url,
+    )
 
 
 def _metadata_routes(settings: Settings) -> list[Route]:
@@ -151,11 +171,10 @@ def _metadata_routes(settings: Settings) -> list[Route]:
 
 
 def _readiness_endpoint(app: App) -> Callable[[Request], Awaitable[Response]]:
+    readiness = Readiness(app)
+
     async def ready(_request: Request) -> Response:
-        with anyio.move_on_after(_READY_TIMEOUT_SECONDS):
-            await app.scan()
-            return PlainTextResponse("ok\n")
-        return ErrorResponse(503, "The directories of the archives do not respond.", retry_after=_READY_TIMEOUT_SECONDS)
+        return await readiness.check() or PlainTextResponse("ok\n")
 
     return ready
 
@@ -175,6 +194,11 @@ async def _healthy(_request: Request) -> Response:
 
 async def _not_found(_request: Request, _error: Exception) -> Response:
     return ErrorResponse(404, f"Not found; the MCP endpoint is {PATH}.")
+
+
+async def _not_allowed(_request: Request, error: Exception) -> Response:
+    allowed = dict(getattr(error, "headers", None) or {})
+    return ErrorResponse(405, f"Use one of these methods: {allowed.get('Allow', 'GET')}.", headers=allowed)
 
 
 async def _failed(_request: Request, _error: Exception) -> Response:

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import logging
-import os
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 
 from openzim_mcp.app.caller import get_caller, set_caller
-from openzim_mcp.config import read_tokens
+from openzim_mcp.config import MAX_TOKEN_CHARS
 from openzim_mcp.http.errors import ErrorResponse
 from openzim_mcp.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
+    from mcp.server.auth.provider import AccessToken
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
 _WRONG_TOKENS_PER_SECOND, _WRONG_TOKENS_BURST = 0.2, 10
 _MAX_ADDRESSES = 10_000
-_MAX_TOKEN_CHARS = 8192
-_FILE_CHECK_SECONDS = 1.0
 
 
 class VerifierUnavailable(Exception):
@@ -42,12 +36,33 @@ class VerifierUnavailable(Exception):
         self.retry_after = retry_after
 
 
+class TokenRefused(Exception):
+    """A token is genuine, so nobody guessed it, but it grants nothing: it has expired, or is for another server."""
+
+
 class TokenVerifier(Protocol):
     """Verifies bearer tokens."""
 
+    has_scopes: bool
+    """Whether its tokens carry scopes, which are then required."""
+
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return what a token grants, or None if it is not valid; raise `VerifierUnavailable` if that is unknown."""
+        """Return what a token grants, or None if it is not valid.
+
+        Raise `TokenRefused` for a genuine token that is not accepted, and `VerifierUnavailable` if nobody can tell now.
+        """
         ...
+
+
+class WrongTokens:
+    """Counts the wrong tokens of each address; one throttle serves all paths that require a token."""
+
+    def __init__(self) -> None:
+        self._buckets: LRUCache[str, TokenBucket] = LRUCache(_MAX_ADDRESSES)
+
+    def count(self, address: str) -> float:
+        """Count a wrong token and return 0; or, after too many, return how many seconds the address has to wait."""
+        return self._buckets.setdefault(address, TokenBucket(_WRONG_TOKENS_PER_SECOND, _WRONG_TOKENS_BURST)).take()
 
 
 class BearerAuthMiddleware:
@@ -57,15 +72,16 @@ class BearerAuthMiddleware:
         self,
         app: ASGIApp,
         verifiers: Sequence[TokenVerifier],
+        wrong_tokens: WrongTokens,
         *,
         scopes: Sequence[str] = (),
         metadata_url: str | None = None,
     ) -> None:
         self._app = app
         self._verifiers = verifiers
+        self._wrong_tokens = wrong_tokens
         self._scopes = scopes
         self._metadata_url = metadata_url
-        self._wrong_tokens: LRUCache[str, TokenBucket] = LRUCache(_MAX_ADDRESSES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
@@ -75,37 +91,31 @@ class BearerAuthMiddleware:
     async def _authenticate(self, scope: Scope) -> ErrorResponse | None:
         """Record who sends a request, or return the error."""
         token = _bearer_token(scope)
+        if token is None:
+            return self._challenge(401, None, "A bearer token is required: send 'Authorization: Bearer TOKEN'.")
         try:
-            access = await self._verify(token) if token else None
+            for verifier in self._verifiers:
+                if access := await verifier.verify_token(token):
+                    return self._authorize(scope, verifier, access)
         except VerifierUnavailable as error:
             return ErrorResponse(503, error.description, retry_after=error.retry_after)
-        if access is None:
-            return self._unauthorized(scope, token)
-        if missing := self._missing_scope(access):
-            return self._challenge(403, "insufficient_scope", f"The token lacks the scope {missing}.")
+        except TokenRefused as error:
+            return self._challenge(401, "invalid_token", str(error))
+        return self._refuse_wrong_token(get_caller(scope).client)
+
+    def _authorize(self, scope: Scope, verifier: TokenVerifier, access: AccessToken) -> ErrorResponse | None:
+        missing = [name for name in self._scopes if verifier.has_scopes and name not in access.scopes]
+        if missing:
+            return self._challenge(403, "insufficient_scope", f"The token lacks the scope {missing[0]}.")
         scope["user"] = AuthenticatedUser(access)
         set_caller(scope, replace(get_caller(scope), client=access.client_id))
         return None
 
-    async def _verify(self, token: str) -> AccessToken | None:
-        for verifier in self._verifiers:
-            if access := await verifier.verify_token(token):
-                return access
-        return None
-
-    def _missing_scope(self, access: AccessToken) -> str | None:
-        """Return a scope that an access token lacks; tokens of the settings have no scopes and need none."""
-        return next((scope for scope in self._scopes if access.subject and scope not in access.scopes), None)
-
-    def _unauthorized(self, scope: Scope, token: str | None) -> ErrorResponse:
-        if token is None:
-            return self._challenge(401, None, "A bearer token is required: send 'Authorization: Bearer TOKEN'.")
-        address = get_caller(scope).client
-        bucket = self._wrong_tokens.setdefault(address, TokenBucket(_WRONG_TOKENS_PER_SECOND, _WRONG_TOKENS_BURST))
-        if wait := bucket.take():
+    def _refuse_wrong_token(self, address: str) -> ErrorResponse:
+        if wait := self._wrong_tokens.count(address):
             return ErrorResponse(429, "Too many wrong tokens from this address.", retry_after=wait)
         log.warning("wrong token from %s", address)
-        return self._challenge(401, "invalid_token", "The token is wrong or has expired.")
+        return self._challenge(401, "invalid_token", "The token is wrong.")
 
     def _challenge(self, status: int, error: str | None, description: str) -> ErrorResponse:
         fields = {"error": error, "scope": " ".join(self._scopes), "resource_metadata": self._metadata_url}
@@ -119,47 +129,7 @@ def _bearer_token(scope: Scope) -> str | None:
         return None
     scheme, _, token = values[0].decode("latin-1").partition(" ")
     token = token.strip()
-    return token if scheme.lower() == "bearer" and 0 < len(token) <= _MAX_TOKEN_CHARS else None
-
-
-class TokenFile:
-    """The accepted bearer tokens, of the settings and of a file; several may be valid at once, for rotation."""
-
-    def __init__(self, tokens: Iterable[str], file: Path | None = None) -> None:
-        self._digests = _hash_tokens(tokens)
-        self._file = file
-        self._file_digests: list[bytes] = []
-        self._file_version: tuple[int, ...] | None = None
-        self._checked_at = 0.0
-        self._reload_if_changed()
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        """Return what a token grants, or None; the time that takes reveals nothing about the valid tokens."""
-        self._reload_if_changed()
-        digest = hashlib.sha256(token.encode()).digest()
-        matches = [hmac.compare_digest(digest, valid) for valid in (*self._digests, *self._file_digests)]
-        return AccessToken(token=token, client_id=f"token-{fingerprint(token)}", scopes=[]) if any(matches) else None
-
-    def _reload_if_changed(self) -> None:
-        """Read the file again if it has changed; while it cannot be read, the previous tokens stay valid."""
-        now = time.monotonic()
-        if self._file is None or (now - self._checked_at < _FILE_CHECK_SECONDS and self._file_version is not None):
-            return
-        self._checked_at = now
-        try:
-            stat = os.stat(self._file)
-            version = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-            if version != self._file_version:
-                self._file_digests = _hash_tokens(read_tokens(self._file))
-                log.info("%d tokens read from the token file", len(self._file_digests))
-                self._file_version = version
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", error)
-            log.warning("cannot read the token file, keeping the previous tokens: %s", reason)
-
-
-def _hash_tokens(tokens: Iterable[str]) -> list[bytes]:
-    return [hashlib.sha256(token.encode()).digest() for token in tokens]
+    return token if scheme.lower() == "bearer" and 0 < len(token) <= MAX_TOKEN_CHARS else None
 
 
 def fingerprint(secret: str) -> str:

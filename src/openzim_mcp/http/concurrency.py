@@ -1,34 +1,31 @@
-"""Limits per client: concurrent requests, sessions, and the time to send a body. Streams end on shutdown."""
+"""Limits per client: concurrent requests, event streams, sessions, unread responses, and the time to send a body."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections import Counter
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import anyio
-from cachetools import TTLCache
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from openzim_mcp.app.caller import get_caller
 from openzim_mcp.http.errors import ErrorResponse
-from openzim_mcp.http.middleware import SESSION_ID
+from openzim_mcp.http.middleware import SESSION_ID, client_key, get_header, is_event_stream
+from openzim_mcp.http.sessions import Session, SessionTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_REQUESTS = 1024
-MAX_REQUESTS_PER_CLIENT = 64
-MAX_SESSIONS = 1000
-MAX_SESSIONS_PER_CLIENT = 100
-SESSION_IDLE_SECONDS = 1800
-MAX_BODY_BYTES = 1024 * 1024
+    from openzim_mcp.http.exchange import ByteBudget
+
+# One client may have half of everything: many may share a token and an address, and the others still have the rest.
+MAX_REQUESTS, MAX_REQUESTS_PER_CLIENT = 1024, 512
+MAX_STREAMS, MAX_STREAMS_PER_CLIENT = 2000, 1000
 BODY_TIMEOUT_SECONDS = 15.0
-_MAX_SESSION_OWNERS = 10 * MAX_SESSIONS
 
 
 class _BodyTimeout(Exception):
@@ -39,86 +36,116 @@ class _ClientDisconnected(Exception):
     """The client disconnected before its request was complete."""
 
 
-class ConcurrencyMiddleware:
-    """Count the requests and sessions of each client, and refuse those above the limits."""
+@dataclass
+class _Limit:
+    """How many requests of a kind may be in progress, for each client and in total."""
 
-    def __init__(self, app: ASGIApp, shutdown: Shutdown, *, body_timeout: float = BODY_TIMEOUT_SECONDS) -> None:
+    what: str
+    per_client: int
+    total: int
+    counts: Counter[str]
+
+    def check(self, client: str) -> ErrorResponse | None:
+        if self.counts.total() >= self.total:
+            return ErrorResponse(503, "The server is busy.", retry_after=1)
+        if self.counts[client] >= self.per_client:
+            return ErrorResponse(429, f"A client may have up to {self.per_client} {self.what}.", retry_after=1)
+        return None
+
+    @contextlib.contextmanager
+    def counted(self, client: str) -> Iterator[None]:
+        self.counts[client] += 1
+        try:
+            yield
+        finally:
+            self.counts[client] -= 1
+            if not self.counts[client]:
+                del self.counts[client]
+
+
+class ConcurrencyMiddleware:
+    """Count the requests, streams and sessions of each client, and refuse requests above the limits."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        unread: ByteBudget,
+        *,
+        sessions: SessionTable | None = None,
+        body_timeout: float = BODY_TIMEOUT_SECONDS,
+    ) -> None:
         self._app = app
-        self._shutdown = shutdown
+        self._unread = unread
         self._body_timeout = body_timeout
-        self._requests: Counter[str] = Counter()
-        # Requests that may start a session and have no response yet: they count as sessions.
-        self._initializing: Counter[str] = Counter()
-        self._session_owners: TTLCache[bytes, str] = TTLCache(_MAX_SESSION_OWNERS, SESSION_IDLE_SECONDS)
+        self._requests = _Limit("requests in progress", MAX_REQUESTS_PER_CLIENT, MAX_REQUESTS, Counter())
+        self._streams = _Limit("event streams", MAX_STREAMS_PER_CLIENT, MAX_STREAMS, Counter())
+        self._sessions = sessions or SessionTable()
 
     @property
     def in_flight(self) -> int:
-        """The number of requests in progress."""
-        return self._requests.total()
+        """The number of requests in progress, without event streams."""
+        return self._requests.counts.total()
+
+    @property
+    def stream_count(self) -> int:
+        """The number of event streams."""
+        return self._streams.counts.total()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, unless its client has too many in progress."""
-        client = get_caller(scope).client
-        if error := self._check_limits(scope, client):
+        client = client_key(scope)
+        limit = self._streams if is_event_stream(scope) else self._requests
+        error = limit.check(client)
+        if self._unread.is_exhausted(client):
+            error = ErrorResponse(429, "A client has to read its responses first.", retry_after=1)
+        if error:
             await error(scope, receive, send)
             return
-        with _counted(self._requests, client), contextlib.ExitStack() as until_response:
-            if _may_open_session(scope):
-                until_response.enter_context(_counted(self._initializing, client))
-            await self._serve(scope, receive, send, until_response)
+        with limit.counted(client), self._sessions.using(get_header(scope["headers"], SESSION_ID)):
+            await self._serve(scope, receive, send)
 
-    def _check_limits(self, scope: Scope, client: str) -> ErrorResponse | None:
-        if self.in_flight >= MAX_REQUESTS:
-            return ErrorResponse(503, "The server is busy.", retry_after=1)
-        if self._requests[client] >= MAX_REQUESTS_PER_CLIENT:
-            description = f"A client may have up to {MAX_REQUESTS_PER_CLIENT} requests in progress."
-            return ErrorResponse(429, description, retry_after=1)
-        session = _get_header(scope["headers"], SESSION_ID)
-        if session is not None and session in self._session_owners:
-            self._session_owners[session] = self._session_owners[session]  # restarts its time to live
-        if _may_open_session(scope) and self._count_sessions(client) >= MAX_SESSIONS_PER_CLIENT:
-            description = f"A client may have up to {MAX_SESSIONS_PER_CLIENT} sessions; end one (DELETE)."
-            return ErrorResponse(429, description, retry_after=60)
-        return None
-
-    def _count_sessions(self, client: str) -> int:
-        return self._initializing[client] + sum(owner == client for owner in self._session_owners.values())
-
-    async def _serve(
-        self, scope: Scope, receive: Receive, send: Send, until_response: contextlib.ExitStack[bool | None]
-    ) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = TimedBody(receive, self._body_timeout)
-        is_response_open = False
 
         async def send_response(message: Message) -> None:
-            nonlocal is_response_open
-            is_response_open = message["type"] == "http.response.start" or message.get("more_body", False)
             if message["type"] == "http.response.start":
-                self._record_session(scope, message)
-                until_response.close()
+                await self._record_session(scope, message)
                 if not body.is_complete:
                     # The next bytes on this connection are the rest of the request.
                     message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
             await send(message)
 
         try:
-            with self._shutdown.stream(is_idle=scope["method"] == "GET"):
-                await self._app(scope, body.receive, send_response)
-            if is_response_open:
-                # On shutdown the SDK's streams stop without their last message.
-                await send({"type": "http.response.body", "body": b""})
+            await self._app(scope, body.receive, send_response)
         except _BodyTimeout:
             await ErrorResponse(408, "The request did not arrive in time.")(scope, receive, send)
         except _ClientDisconnected:
             pass
 
-    def _record_session(self, scope: Scope, response: Message) -> None:
-        requested = _get_header(scope["headers"], SESSION_ID)
-        created = _get_header(response["headers"], SESSION_ID)
-        if requested is None and created is not None:
-            self._session_owners[created] = get_caller(scope).client
+    async def _record_session(self, scope: Scope, response: Message) -> None:
+        requested = get_header(scope["headers"], SESSION_ID)
+        created = get_header(response["headers"], SESSION_ID)
+        if requested is None and created is not None and response["status"] == HTTPStatus.OK:
+            client = client_key(scope)
+            self._sessions.add(created, Session(client, scope.get("user")))
+            while surplus := self._sessions.surplus(client):
+                await self._end_session(scope, surplus)
         if requested is not None and (scope["method"] == "DELETE" or response["status"] == HTTPStatus.NOT_FOUND):
-            self._session_owners.pop(requested, None)
+            self._sessions.remove(requested)
+
+    async def _end_session(self, scope: Scope, session_id: bytes) -> None:
+        """End a session as its client would, which is told so (404) when it uses the session again."""
+        session = self._sessions.remove(session_id)
+        user = session.user if session else None
+        request = {**scope, "method": "DELETE", "headers": [(SESSION_ID, session_id)], "user": user}
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(_message: Message) -> None:
+            pass
+
+        await self._app(request, receive, send)
 
 
 class TimedBody:
@@ -140,52 +167,3 @@ class TimedBody:
             self.is_complete = not message.get("more_body", False)
             return message
         raise _BodyTimeout
-
-
-def _may_open_session(scope: Scope) -> bool:
-    """Whether a request can be an `initialize`: it has no session id, and no other protocol version."""
-    if _get_header(scope["headers"], SESSION_ID) is not None:
-        return False
-    version = _get_header(scope["headers"], b"mcp-protocol-version")
-    return version is None or version.decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
-
-
-@contextlib.contextmanager
-def _counted(counter: Counter[str], client: str) -> Iterator[None]:
-    counter[client] += 1
-    try:
-        yield
-    finally:
-        counter[client] -= 1
-        if not counter[client]:
-            del counter[client]
-
-
-def _get_header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    return next((value for key, value in headers if key.lower() == name), None)
-
-
-class Shutdown:
-    """Ends the streams that only wait for events; calls in progress are completed."""
-
-    def __init__(self, *callbacks: Callable[[], None]) -> None:
-        self._callbacks = callbacks
-        self._idle_streams: set[anyio.CancelScope] = set()
-
-    def begin(self) -> None:
-        """End all idle streams."""
-        for callback in self._callbacks:
-            callback()
-        for scope in list(self._idle_streams):
-            scope.cancel()
-
-    @contextlib.contextmanager
-    def stream(self, *, is_idle: bool) -> Iterator[None]:
-        """Serve a request in this block; on shutdown the block is cancelled if the request is an idle stream."""
-        with anyio.CancelScope() as scope:
-            if is_idle:
-                self._idle_streams.add(scope)
-            try:
-                yield
-            finally:
-                self._idle_streams.discard(scope)

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import logging
 import os
 import socket
 import struct
-from typing import TYPE_CHECKING, cast
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from openzim_mcp.http.errors import ErrorResponse
 from openzim_mcp.http.middleware import is_trusted_proxy
 
 if TYPE_CHECKING:
     import asyncio
 
-    from openzim_mcp.http.concurrency import Shutdown
+    from openzim_mcp.http.shutdown import Shutdown
 
-MAX_CONNECTIONS = 2000
-MAX_CONNECTIONS_PER_CLIENT = 256
+log = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 4000
 HEADER_TIMEOUT_SECONDS = 10.0
 WRITE_TIMEOUT_SECONDS, MIN_WRITE_BYTES = 20.0, 16 * 1024
 """A client has to read at least so many bytes in so many seconds."""
 _RESERVED_FILES = 128
+_MAX_BACKLOG = 1024
 _LINGER_ZERO_SECONDS = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 
 
@@ -32,6 +39,7 @@ class TimeoutH11Protocol(H11Protocol):
     _header_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
     _is_refused = False
+    _connections_by_address: ClassVar[Counter[str]] = Counter()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a connection, or close it at once if there are too many."""
@@ -39,6 +47,8 @@ class TimeoutH11Protocol(H11Protocol):
         # A response is written in parts; without this, a part waits until the client has confirmed the previous one.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport.set_write_buffer_limits(0)
+        self._address = self.client[0] if self.client else ""
+        self._connections_by_address[self._address] += 1
         self._is_refused = self._is_limit_reached()
         if self._is_refused:
             self._reset()
@@ -63,9 +73,14 @@ class TimeoutH11Protocol(H11Protocol):
             unfinished.disconnected = True
             unfinished.message_event.set()
         if unfinished is None or not unfinished.response_started:
-            super().send_400_response(msg)
-        else:
-            self.transport.close()
+            self._send_json_error(msg)
+        self.transport.close()
+
+    def _send_json_error(self, message: str) -> None:
+        response = ErrorResponse(400, message.rstrip(".") + ".")
+        head = h11.Response(status_code=400, headers=response.raw_headers, reason=b"Bad Request")
+        for event in (head, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event))
 
     def pause_writing(self) -> None:
         """Wait for the client to read, as long as it reads fast enough."""
@@ -81,6 +96,9 @@ class TimeoutH11Protocol(H11Protocol):
         """Cancel the timers of a closed connection."""
         self._cancel_header_timer()
         self._cancel_write_timer()
+        self._connections_by_address[self._address] -= 1
+        if not self._connections_by_address[self._address]:
+            del self._connections_by_address[self._address]
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -91,12 +109,11 @@ class TimeoutH11Protocol(H11Protocol):
         super().shutdown()
 
     def _is_limit_reached(self) -> bool:
-        connections = cast("set[H11Protocol]", self.connections)
-        address = self.client[0] if self.client else ""
-        of_client = sum(peer.client is not None and peer.client[0] == address for peer in connections)
-        # A proxy's connections are those of many clients.
-        is_proxy = is_trusted_proxy(address, self.app_state.get("proxies", ()))
-        return len(connections) > max_connections() or (of_client > MAX_CONNECTIONS_PER_CLIENT and not is_proxy)
+        # One address may have half of the connections, a proxy all, as they are those of many clients.
+        is_proxy = is_trusted_proxy(self._address, self.app_state.get("proxies", ()))
+        of_address = self._connections_by_address[self._address]
+        limit = max_connections()
+        return len(self.connections) > limit or (of_address > limit // 2 and not is_proxy)
 
     def _should_upgrade(self) -> bool:
         """Refuse every upgrade: this server speaks HTTP/1.1 only."""
@@ -135,6 +152,20 @@ class TimeoutH11Protocol(H11Protocol):
 def max_connections() -> int:
     """Return the connection limit: what the limit of open files allows, minus the files that the server needs."""
     return min(MAX_CONNECTIONS, max(_RESERVED_FILES, _file_limit() - _RESERVED_FILES))
+
+
+def backlog() -> int:
+    """Return how many new connections may wait; all of them are accepted at once, and then need files."""
+    return min(_MAX_BACKLOG, max(_RESERVED_FILES, _file_limit()) // 8)
+
+
+def log_exhausted_files(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log in one line that connections have to wait for files, which asyncio reports with a traceback for each."""
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+        log.warning("new connections have to wait: all %d open files are in use (ulimit -n)", _file_limit())
+    else:
+        loop.default_exception_handler(context)
 
 
 def raise_file_limit() -> None:

@@ -1,4 +1,4 @@
-"""HTTP error responses: a status, an error code, a sentence, and when to retry."""
+"""Error responses: of HTTP, with a status, a code, a sentence and when to retry; and of JSON-RPC."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ _ERROR_CODES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    406: "not_acceptable",
     408: "timeout",
     413: "too_large",
+    415: "unsupported_media_type",
     421: "misdirected",
     429: "too_many",
     431: "headers_too_large",
@@ -33,3 +35,19 @@ class ErrorResponse(JSONResponse):
             # The next bytes on this connection may be the rest of the refused request.
             response_headers["Connection"] = "close"
         super().__init__({"error": _ERROR_CODES[status], "error_description": description}, status, response_headers)
+
+
+SERVER_ERROR = -32000
+"""Code of JSON-RPC errors that are neither the client's fault nor a failure of its call."""
+
+
+def jsonrpc_error(request_id: str | int | None, message: str, code: int = SERVER_ERROR) -> dict[str, object]:
+    """Return a JSON-RPC error."""
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}
+
+
+class InvalidMessageResponse(JSONResponse):
+    """Refuses what is not a valid message of MCP, with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(jsonrpc_error(None, message, code), 400)

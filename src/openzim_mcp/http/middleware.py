@@ -6,9 +6,10 @@ import ipaddress
 import secrets
 from typing import TYPE_CHECKING
 
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import MutableHeaders
 
-from openzim_mcp.app.caller import Caller, set_caller
+from openzim_mcp.app.caller import Caller, get_caller, set_caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,7 +43,8 @@ class RequestContextMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         request_id = secrets.token_hex(6)
-        caller = Caller(client_address(scope, self._proxies), request_id)
+        address = client_address(scope, self._proxies)
+        caller = Caller(address, request_id, address)
         set_caller(scope, caller)
 
         async def send_response(message: Message) -> None:
@@ -85,6 +87,30 @@ class SessionPrefixMiddleware:
             for name, value in scope["headers"]
         ]
         await self._app({**scope, "headers": headers}, receive, send_response)
+
+
+def client_key(scope: Scope) -> str:
+    """Return what tells clients apart as far as possible: the token and the address."""
+    caller = get_caller(scope)
+    return f"{caller.client} {caller.address}"
+
+
+def get_header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """Return the first header with a name in lower case."""
+    return next((value for key, value in headers if key.lower() == name), None)
+
+
+def is_stateless_version(scope: Scope) -> bool:
+    """Whether a request names a protocol version without `initialize`."""
+    version = get_header(scope["headers"], b"mcp-protocol-version")
+    return version is not None and version.decode("latin-1") not in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def is_event_stream(scope: Scope) -> bool:
+    """Whether a request asks for a stream of notifications, which lasts as long as the client wants."""
+    # In the stateless version the header has to agree with the body; other versions do not know it.
+    is_listen = get_header(scope["headers"], b"mcp-method") == b"subscriptions/listen"
+    return scope["method"] == "GET" or (is_listen and is_stateless_version(scope))
 
 
 def client_address(scope: Scope, proxies: Sequence[Network]) -> str:

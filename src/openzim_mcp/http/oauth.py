@@ -12,7 +12,7 @@ import jwt
 from anyio import to_thread
 from mcp.server.auth.provider import AccessToken
 
-from openzim_mcp.http.auth import VerifierUnavailable, fingerprint
+from openzim_mcp.http.auth import TokenRefused, VerifierUnavailable, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,10 +28,23 @@ _MAX_KEY_AGE_SECONDS = 600
 # Tokens with made-up key ids do not make the server fetch more often than this.
 _MIN_FETCH_INTERVAL_SECONDS = 10
 _FETCH_TIMEOUT_SECONDS = 5
+_CLAIM_ERRORS: dict[type[jwt.PyJWTError], str] = {
+    jwt.ExpiredSignatureError: "The token has expired; get a new one.",
+    jwt.ImmatureSignatureError: "The token is not valid yet.",
+    jwt.InvalidIssuedAtError: "The token is not valid yet.",
+    jwt.InvalidAudienceError: "The token was issued for another server.",
+    jwt.InvalidIssuerError: "The token is from another issuer.",
+    jwt.MissingRequiredClaimError: "The token lacks a claim; exp, aud, iss and sub are required.",
+    jwt.exceptions.InvalidSubjectError: "The claim sub of the token is not a string.",
+    jwt.exceptions.InvalidJTIError: "The claim jti of the token is not a string.",
+}
+"""What is wrong with a token whose signature is valid; the library checks that first."""
 
 
 class JwtVerifier:
     """Verifies the access tokens of the identity provider."""
+
+    has_scopes = True
 
     def __init__(self, settings: OAuthSettings) -> None:
         self._issuer = str(settings.issuer)
@@ -50,16 +63,21 @@ class JwtVerifier:
                 leeway=_LEEWAY_SECONDS,
                 options={"require": ["exp", "aud", "iss", "sub"]},
             )
-        except jwt.PyJWTError as error:
+            return self._to_access_token(token, claims)
+        except tuple(_CLAIM_ERRORS) as error:
+            log.info("access token refused: %s", type(error).__name__)
+            raise TokenRefused(_CLAIM_ERRORS[type(error)]) from None
+        except (jwt.PyJWTError, ValueError, OverflowError, RecursionError) as error:
+            # The last three: lone surrogates, infinite numbers and deeply nested JSON.
             log.info("access token refused: %s", type(error).__name__)
             return None
-        return self._to_access_token(token, claims)
 
     def _to_access_token(self, token: str, claims: Mapping[str, Any]) -> AccessToken:
         subject = str(claims["sub"])
         return AccessToken(
             token=token,
-            client_id=f"subject-{fingerprint(subject)}",
+            # Bearers without a subject cannot be told apart by it.
+            client_id=f"subject-{fingerprint(subject or token)}",
             scopes=_parse_scopes(claims.get("scope") or claims.get("scp")),
             expires_at=int(claims["exp"]) + _LEEWAY_SECONDS,
             resource=self._resource,

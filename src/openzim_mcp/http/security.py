@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -23,6 +25,7 @@ UNCHECKED_PATHS = ("/healthz", "/readyz")
 _EXPOSED_HEADERS = ("Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate", "Retry-After", "X-Request-Id")
 _PREFLIGHT_MAX_AGE_SECONDS = 86_400
 _MAX_SHOWN_CHARS = 100
+_ABSOLUTE_TARGET = re.compile(rb"https?://(?P<authority>[^/]*)(?P<path>/.*)?", re.IGNORECASE | re.DOTALL)
 
 
 class HostOriginMiddleware:
@@ -36,6 +39,7 @@ class HostOriginMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
+        scope = resolve_target(scope)
         error = check_framing(scope)
         if error is None and scope["path"] not in UNCHECKED_PATHS:
             error = self._check_host(scope) or self._check_origin(scope)
@@ -89,6 +93,21 @@ class OriginCorsMiddleware(CORSMiddleware):
         """Answer a preflight request."""
         origin = request_headers["origin"]
         return super().preflight_response(request_headers) if self._allows_origin(origin) else _origin_error(origin)
+
+
+def resolve_target(scope: Scope) -> Scope:
+    """Return the request with a path, if its target is a whole URL; its host then counts, not the header's."""
+    match = _ABSOLUTE_TARGET.fullmatch(scope["raw_path"])
+    if match is None:
+        return scope
+    path = match["path"] or b"/"
+    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    return {
+        **scope,
+        "path": unquote(path.decode("ascii")),
+        "raw_path": path,
+        "headers": [(b"host", match["authority"]), *headers],
+    }
 
 
 def check_framing(scope: Scope) -> ErrorResponse | None:

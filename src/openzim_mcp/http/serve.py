@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import logging
+import math
 import os
 import signal
 import socket
+import sys
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -14,11 +18,11 @@ import uvicorn
 
 from openzim_mcp import logs, telemetry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
-from openzim_mcp.http import connections, security
+from openzim_mcp.http import connections, metrics, security
 from openzim_mcp.http.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from starlette.types import ASGIApp
 
@@ -27,8 +31,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 30
-_SHUTDOWN_SECONDS = 10
-_BACKLOG_CONNECTIONS = 1024
+_M_MMAP_THRESHOLD = -3
+_SEPARATE_BLOCK_BYTES = 256 * 1024
+# After the calls have ended, at their deadline, the rest of a shutdown has this time.
+_SHUTDOWN_SECONDS = 5
 
 
 def run_server(settings: Settings, make_app: Callable[[Settings], ASGIApp], summary: str) -> int:
@@ -42,19 +48,24 @@ def run_server(settings: Settings, make_app: Callable[[Settings], ASGIApp], summ
         if settings.processes == 1:
             _serve(settings, make_app, listener)
             return 0
-        with _metrics_directory() as directory:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = directory
+        with _metrics_directory():
             serve = functools.partial(_serve_in_process, settings, make_app)
-            return Supervisor(settings.processes, serve, listener, grace_seconds=2 * _SHUTDOWN_SECONDS).run()
+            grace_seconds = _grace_seconds(settings) + _SHUTDOWN_SECONDS
+            return Supervisor(settings.processes, serve, listener, grace_seconds=grace_seconds).run()
 
 
-def _metrics_directory() -> tempfile.TemporaryDirectory[str]:
+@contextlib.contextmanager
+def _metrics_directory() -> Iterator[None]:
+    """Make a directory where the processes share their metrics; if none is writable, each has its own."""
     try:
-        return tempfile.TemporaryDirectory(prefix="openzim-mcp-")
-    except OSError:
-        raise OpenZimMcpConfigurationError(
-            "processes (OPENZIM_MCP_PROCESSES) above 1 requires a writable directory: set TMPDIR to one"
-        ) from None
+        directory = tempfile.TemporaryDirectory(prefix="openzim-mcp-", ignore_cleanup_errors=True)
+    except OSError as error:
+        log.warning("/metrics is about single processes: no directory for temporary files (%s)", error.strerror)
+        yield
+        return
+    with directory as path:
+        os.environ[metrics.DIRECTORY_VARIABLE] = path
+        yield
 
 
 def _serve_in_process(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
@@ -65,6 +76,7 @@ def _serve_in_process(settings: Settings, make_app: Callable[[Settings], ASGIApp
 
 
 def _serve(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
+    _return_large_blocks()
     # uvicorn raises the signal again after it has stopped; the default action would turn that into a failure.
     signal.signal(signal.SIGTERM, _ignore_signal)
     config = uvicorn.Config(
@@ -77,11 +89,27 @@ def _serve(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=connections.backlog(),
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        timeout_graceful_shutdown=_grace_seconds(settings),
         h11_max_incomplete_event_size=security.MAX_HEADER_BYTES,
     )
     uvicorn.Server(config).run([listener])
+
+
+def _return_large_blocks() -> None:
+    """Let the C library return the memory of large responses to the system at once (glibc).
+
+    Otherwise it raises its threshold for separate blocks to the largest one that was freed, up to 32 MiB.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _SEPARATE_BLOCK_BYTES)
+
+
+def _grace_seconds(settings: Settings) -> int:
+    """Return how long a server process may take to stop."""
+    return math.ceil(settings.worker.deadline_seconds) + _SHUTDOWN_SECONDS
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:
@@ -93,7 +121,7 @@ def _bind(settings: Settings) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG_CONNECTIONS)
+        listener = socket.create_server(address[:2], family=family, backlog=connections.backlog())
     except OSError as error:
         reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         raise OpenZimMcpConfigurationError(

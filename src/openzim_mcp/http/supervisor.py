@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 CANNOT_START = 3
 """Exit code of a process that cannot start, so that another try would fail too."""
+_STABLE_SECONDS = 60.0
+_MAX_DELAY_SECONDS = 30.0
 _spawn = multiprocessing.get_context("spawn")
 
 
@@ -37,6 +39,10 @@ class Supervisor:
         self._listener = listener
         self._grace_seconds = grace_seconds
         self._processes: list[SpawnProcess] = []
+        self._started_at: dict[int, float] = {}
+        # Processes that ended soon after their start, one after the other.
+        self._failures = 0
+        self._next_start = 0.0
 
     def run(self) -> int:
         """Serve until SIGTERM or SIGINT; return the exit code."""
@@ -45,9 +51,11 @@ class Supervisor:
             signal.signal(number, lambda number, _frame: signal_writer.send(number))
         code = 0
         while not code and not signals.poll():
-            while len(self._processes) < self._count:
+            delay = self._next_start - time.monotonic()
+            while len(self._processes) < self._count and delay <= 0:
                 self._start_process()
-            connection.wait([signals, *(process.sentinel for process in self._processes)])
+            timeout = delay if len(self._processes) < self._count else None
+            connection.wait([signals, *(process.sentinel for process in self._processes)], timeout)
             code = self._reap()
         self._stop_all()
         if signals.poll() and signals.recv() == signal.SIGINT:
@@ -58,15 +66,25 @@ class Supervisor:
         process = _spawn.Process(target=_serve_in_child, args=(self._serve, self._listener))
         process.start()
         self._processes.append(process)
+        self._started_at[process.pid or 0] = time.monotonic()
 
     def _reap(self) -> int:
         """Remove the processes that ended; return an exit code if new ones could not start either."""
         dead = [process for process in self._processes if process.exitcode is not None]
         self._processes = [process for process in self._processes if process not in dead]
         for process in dead:
-            log.warning("server process exited with code %d; restarting", process.exitcode)
+            delay = self._delay_restart(time.monotonic() - self._started_at.pop(process.pid or 0))
+            when = f" in {delay:g} s" if delay else ""
+            log.warning("server process %s; restarting%s", _describe_exit(process.exitcode or 0), when)
             metrics.remove_process(process.pid or 0)
         return CANNOT_START if any(process.exitcode == CANNOT_START for process in dead) else 0
+
+    def _delay_restart(self, lifetime: float) -> float:
+        """Return how long to wait before the next start: longer each time that a process does not live long."""
+        self._failures = self._failures + 1 if lifetime < _STABLE_SECONDS else 1
+        delay = min(_MAX_DELAY_SECONDS, 2.0 ** (self._failures - 2)) if self._failures > 1 else 0.0
+        self._next_start = time.monotonic() + delay
+        return delay
 
     def _stop_all(self) -> None:
         """Stop all processes; kill those that are still there after the grace period."""
@@ -79,6 +97,14 @@ class Supervisor:
             process.join(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.join()
+
+
+def _describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"exited with code {code}"
+    with contextlib.suppress(ValueError):
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"was ended by signal {-code}"
 
 
 def _serve_in_child(serve: Callable[[socket.socket], None], listener: socket.socket) -> None:
