@@ -16,9 +16,23 @@ class EntryResult(Struct, frozen=True):
 
 
 class EntryCall(Call[Result], frozen=True):
-    """A call about the entry at a path; a title or a URL is accepted as well."""
+    """A call about the entry at a path; a title, a URI or a URL of the original site is accepted as well."""
 
     path: str
+
+
+class LocatedEntry(Struct, frozen=True):
+    """The entry that a reference means."""
+
+    path: str
+    title: str
+    size: int = 0
+
+
+class LocateEntry(EntryCall[LocatedEntry | None], frozen=True):
+    """Find the entry that a reference means, if this archive has it."""
+
+    function = "reading.resolve:locate_entry"
 
 
 class Article(Struct, frozen=True):
@@ -46,6 +60,7 @@ class Summary(EntryResult, frozen=True):
     description: str | None = None
     facts: dict[str, str] | None = None
     meanings: list[str] | None = None
+    truncated: bool = False
 
 
 class ReadSummary(EntryCall[Summary], frozen=True):
@@ -64,9 +79,10 @@ class TocEntry(Struct, frozen=True):
 
 
 class TableOfContents(EntryResult, frozen=True):
-    """The sections of an article as a tree."""
+    """The sections of an article as a tree; `total_headings` is set if some did not fit."""
 
     toc: list[TocEntry]
+    total_headings: int | None = None
 
 
 class ReadTableOfContents(EntryCall[TableOfContents], frozen=True):
@@ -85,10 +101,11 @@ class Heading(Struct, frozen=True):
 
 
 class Structure(EntryResult, frozen=True):
-    """The sections of an article as a list."""
+    """The sections of an article as a list; `total_headings` is set if some did not fit."""
 
     lead_characters: int
     headings: list[Heading]
+    total_headings: int | None = None
 
 
 class ReadStructure(EntryCall[Structure], frozen=True):
@@ -111,7 +128,7 @@ class SectionHead(SectionName, frozen=True):
 
 
 class Section(EntryResult, frozen=True):
-    """One section with its subsections, and its neighbours."""
+    """One section with its subsections, from an offset to `next_offset`, and its neighbours."""
 
     section: SectionHead
     content: str
@@ -121,26 +138,30 @@ class Section(EntryResult, frozen=True):
     next: SectionName | None
     parent: SectionName | None
     children: list[SectionName]
+    next_offset: int | None = None
 
 
 class ReadSection(EntryCall[Section], frozen=True):
-    """Read one section, or one definition such as a function in a manual."""
+    """Read one section, one definition such as a function in a manual, or what stands at an anchor."""
 
     function = "reading.section:read_section"
     name: str
     max_chars: int
     offset: int = 0
-    max_tokens: int | None = None
     compact: bool = True
 
 
 class EntryText(Struct, frozen=True):
-    """The text of one entry, from its start."""
+    """The start of the text of one entry, or of the part that a fragment names; `note` says which part that is."""
 
     title: str
     actual_path: str
     mime_type: str
     content: str
+    characters: int
+    note: str | None = None
+    lead: str | None = None
+    """What the article is about, without what stands before and beside it."""
 
 
 class ReadText(EntryCall[EntryText], frozen=True):
@@ -148,6 +169,7 @@ class ReadText(EntryCall[EntryText], frozen=True):
 
     function = "reading.article:read_text"
     max_chars: int
+    with_lead: bool = False
 
 
 class BinaryEntry(Struct, frozen=True):
@@ -186,10 +208,10 @@ class ReadRawEntry(Call[RawEntry], frozen=True):
 
 
 class ClosestTitle(Struct, frozen=True):
-    """The path of the entry with the closest title, if it is close enough, and the closest titles."""
+    """The path of the entry with the closest title, if it is close enough, and the closest ones."""
 
     path: str | None
-    did_you_mean: list[str]
+    did_you_mean: list[LocatedEntry]
 
 
 class FindClosestTitle(Call[ClosestTitle], frozen=True):

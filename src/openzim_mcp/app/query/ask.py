@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import App
     from openzim_mcp.app.query.excerpts import Briefing
-    from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.zimfile import ArchiveFile
 
 _IN_ARCHIVE = re.compile(
@@ -44,7 +43,7 @@ _MAX_ALTERNATIVES = 2
 _ABOUT_AN_ARTICLE = {"article", "links", "outline", "related", "section", "summary"}
 
 
-async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) -> Reply | Briefing | BinaryEntry:
+async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) -> Reply | Briefing:
     """Answer a query, and remember where the answer continues."""
     archives = await app.usable_archives()
     last = app.continuations.get(caller.connection)
@@ -72,7 +71,7 @@ def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
     return parse_request(QueryRequest, cursor.request | arguments | {"offset": cursor.position})
 
 
-async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
+async def _reply(context: QueryContext) -> Reply | Briefing:
     """Reply to the likeliest interpretation of a query."""
     text, context = await _split_archive_name(context)
     if context.request.synthesize:
@@ -120,14 +119,14 @@ def _requested_titles(ranked: Sequence[Interpretation]) -> list[str]:
     return [row.title for row in ranked if row.title and row.intent in _ABOUT_AN_ARTICLE]
 
 
-async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply | BinaryEntry:
+async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply:
     """Reply to an interpretation, with a note below that counts towards the budget."""
     request = context.request
     if note and request.max_tokens:
         tokens_left = int(request.max_tokens - tokens.estimate(f"\n\n{note}") * tokens.SAFETY_FACTOR)
         context = replace(context, request=request.model_copy(update={"compact_budget": tokens_left}))
     reply = await handlers.HANDLERS[interpretation.intent](context, interpretation.slots)
-    if not note or not isinstance(reply, Reply):
+    if not note:
         return reply
     continuation = reply.continuation
     if continuation:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors, tokens, uris
-from openzim_mcp.app import reading
+from openzim_mcp.app import reading, references
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
 from openzim_mcp.app.query import excerpts
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from openzim_mcp.calls import Call
-    from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.calls.search import Suggestions, TitleHits
     from openzim_mcp.zimfile import ArchiveFile
 
@@ -82,7 +81,7 @@ def _summarize_metadata(metadata: Metadata) -> str:
 
 async def _show_main_page(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive(slots.get("archive"))
-    return await _read_article_in(context, archive, await reading.main_path(context.app, archive))
+    return await _read_article_in(context, archive, await references.main_path(context.app, archive))
 
 
 async def _show_random_article(context: QueryContext, _: Slots) -> Reply:
@@ -91,16 +90,15 @@ async def _show_random_article(context: QueryContext, _: Slots) -> Reply:
     return await _read_summary_in(context, archive, path)
 
 
-async def _show_image(context: QueryContext, slots: Slots) -> BinaryEntry | Reply:
+async def _show_image(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["path"])
     image = await reading.read_or_closest(context.app, archive, FindLeadImage(slots["path"]))
     if image.image_path is None:
         return context.text_reply("The article has no picture in this archive.", _source(archive, image))
     entry = await reading.read_or_closest(context.app, archive, ReadBinary(image.image_path))
-    if entry.mime_type.startswith("image/"):
-        return entry
     uri = uris.entry_uri(archive.name, entry.path)
-    return Reply(f"{entry.path}: {entry.mime_type}, {entry.size} bytes. Its resource is {uri}")
+    line = f"{entry.path}: {entry.mime_type}, {entry.size} bytes — {uri}"
+    return Reply(line, image=entry if entry.mime_type.startswith("image/") else None)
 
 
 async def _browse(context: QueryContext, slots: Slots) -> Reply:
@@ -266,7 +264,7 @@ def _source(archive: ArchiveFile, entry: EntryResult, section: str = "") -> str:
     return excerpts.source_line(entry.title, section, archive.file_name, uri)
 
 
-HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply | BinaryEntry]]] = {
+HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
     "archives": _list_archives,
     "health": _show_health,
     "metadata": _show_metadata,

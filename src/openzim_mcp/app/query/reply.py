@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import App
     from openzim_mcp.calls import Call, Result
+    from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.pool.pool import Outcomes
     from openzim_mcp.zimfile import ArchiveFile
 
@@ -68,6 +69,8 @@ class Reply:
     answered: bool | None = None
     confidence: float | None = None
     cited: tuple[excerpts.Source, ...] = ()
+    image: BinaryEntry | None = None
+    """A picture to show with the text."""
 
 
 @dataclass(frozen=True)
