@@ -11,6 +11,7 @@ from openzim_mcp.app.archives import archive_titles
 from openzim_mcp.app.arguments import parse_request, require_text
 from openzim_mcp.app.caller import LOCAL, Caller
 from openzim_mcp.app.query import answers, handlers
+from openzim_mcp.app.query.cited_entries import follow_citations
 from openzim_mcp.app.query.interpret import (
     Interpretation,
     find_alternatives,
@@ -73,7 +74,10 @@ def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
 
 async def _reply(context: QueryContext) -> Reply | Briefing:
     """Reply to the likeliest interpretation of a query."""
-    text, context = await _split_archive_name(context)
+    followed = await follow_citations(context)
+    if isinstance(followed, Reply):
+        return followed
+    text, context = await _split_archive_name(followed)
     if context.request.synthesize:
         return await answers.write_briefing(context, text)
     interpretations = interpret(text)
@@ -85,6 +89,7 @@ async def _reply(context: QueryContext) -> Reply | Briefing:
     if best.intent == "next":
         return await _reply(_next_page(context, best.slots))
     note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_title_note(context, ranked)
+    note = note or await _other_archives_note(context, best)
     requested = _requested_titles(ranked)
     if best.intent == "question" and requested:  # the words of the request are not what is asked about
         best = replace(best, slots={"query": requested[0]})
@@ -103,6 +108,15 @@ def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) ->
     request = "a question" if best.intent == "question" else best.canonical_request
     requests = "; ".join(alternative.canonical_request for alternative in alternatives[:_MAX_ALTERNATIVES])
     return safe_line(f"(Read as: {request}. Or ask: {requests}.)", _MAX_NOTE_CHARS)
+
+
+async def _other_archives_note(context: QueryContext, best: Interpretation) -> str:
+    """Return a line that names the other archives with an article of the requested title."""
+    if best.title is None or len(context.archives) == 1:
+        return ""
+    others = (await context.archives_with_title(best.title))[1:]
+    names = ", ".join(archive.file_name for archive in others)
+    return safe_line(f"(Also in: {names}.)", _MAX_NOTE_CHARS) if names else ""
 
 
 async def _missing_title_note(context: QueryContext, ranked: Sequence[Interpretation]) -> str:
