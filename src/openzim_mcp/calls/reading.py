@@ -36,10 +36,12 @@ class LocateEntry(EntryCall[LocatedEntry | None], frozen=True):
 
 
 class Article(Struct, frozen=True):
-    """A page of an article as Markdown, and where the next page starts."""
+    """A page of an article as Markdown, where the next page starts, and the entry that was read."""
 
     markdown: str
     next_offset: int | None
+    path: str
+    title: str
 
 
 class ReadArticle(EntryCall[Article], frozen=True):

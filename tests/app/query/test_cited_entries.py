@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from openzim_mcp import tokens
 from support.archives import ISLES, SHARED, TOWNS, write_zim
 from support.stdio_server import StdioServer
 
@@ -96,7 +97,13 @@ def test_title_in_several_archives_reads_the_fullest_and_names_the_others(librar
     text = ask(library, "get article Ravenport")
 
     assert "The town was founded in 1743" in text
-    assert text.endswith("\n\n(Also in: towns.zim.)")
+    assert text.endswith(f"\n\nSource: Ravenport — isles.zim — {RAVENPORT}\n\n(Also in: towns.zim.)")
+
+
+@pytest.mark.parametrize("budget", [100, 200, 500])
+def test_cited_article_stays_inside_its_budget(library: StdioServer, budget: int) -> None:
+    for query in (RAVENPORT, "get article Ravenport", f"{RAVENPORT}#Trade", f"summary of {RAVENPORT}"):
+        assert tokens.estimate(ask(library, query, compact_budget=budget)) <= budget
 
 
 def test_source_of_an_answer_can_be_opened() -> None:

@@ -21,6 +21,7 @@ from openzim_mcp.app.query.interpret import (
 )
 from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply
 from openzim_mcp.app.search import fingerprint_archives
+from openzim_mcp.library.names import names_starting_with
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import App
     from openzim_mcp.app.query.excerpts import Briefing
-    from openzim_mcp.zimfile import ArchiveFile
 
 _IN_ARCHIVE = re.compile(
     r"[\s,]+(?:in|from|on|using|according to)\s+(?:the\s+)?(?P<name>[\w.-]+?(?: [\w.-]+?){0,2}?)(?P<zim>\.zim)?"
@@ -170,7 +170,7 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
     """Split the name of an archive off a query, and restrict the context to that archive."""
     text = require_text(context.request.query)
     if context.request.zim_file_path:
-        return text, replace(context, archives=[await _find_archive(context, context.request.zim_file_path)])
+        return text, replace(context, archives=[await context.app.find_archive(context.request.zim_file_path)])
     match = _IN_ARCHIVE.search(text)
     if match is None:
         return text, context
@@ -180,24 +180,13 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
         for archive in context.archives
         if _name_matches(match["name"], archive.name, titles.get(archive.name, ""))
     ]
+    archives = names_starting_with(archives, match["name"].replace(" ", "_")) or archives
     if match["zim"] and not archives:
         archives = [await context.app.find_archive(match["name"] + match["zim"])]
     is_name = match["zim"] or match["archive"] or (len(match["name"]) >= _MIN_NAME_CHARS)
     if not archives or not is_name or (await _score_titles(context, [text]))[text] == 1:
         return text, context
     return text[: match.start()], replace(context, archives=archives)
-
-
-async def _find_archive(context: QueryContext, name: str) -> ArchiveFile:
-    """Return the archive of a name, or of a title as the description of the tool shows it."""
-    try:
-        return await context.app.find_archive(name)
-    except errors.ArchiveNotFound:
-        titles = await archive_titles(context.app, context.archives)
-        matches = [archive for archive in context.archives if titles.get(archive.name) == name]
-        if len(matches) != 1:
-            raise
-        return matches[0]
 
 
 def _name_matches(text: str, *names: str) -> bool:

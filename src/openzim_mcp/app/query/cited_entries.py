@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp import errors, uris
+from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app.query.handlers import HANDLERS
 from openzim_mcp.app.query.interpret import Interpretation, interpret
 from openzim_mcp.app.references import find_archive_of_uri, find_holders
@@ -127,7 +127,9 @@ async def _reply_or_ask(context: QueryContext, text: str, citations: dict[str, _
     if request is not None:
         slots = {name: _restore(value, citations) for name, value in request.slots.items()}
         reply = await HANDLERS[request.intent](cited, slots)
-        return replace(reply, text="\n\n".join([reply.text, *_other_archives(citations)]))
+        text = "\n\n".join([reply.text, *_other_archives(citations)])
+        is_within = not context.request.max_tokens or tokens.fits(text, context.request.max_tokens)
+        return replace(reply, text=text) if is_within else reply
     for placeholder, citation in citations.items():
         text = text.replace(placeholder, citation.title)
     named = {"zim_file_path": archives[0].name} if len(archives) == 1 else {}

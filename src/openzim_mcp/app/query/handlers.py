@@ -17,6 +17,7 @@ from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.archive import Metadata, ReadMetadata
 from openzim_mcp.calls.reading import (
+    Article,
     EntryResult,
     FindLeadImage,
     FindRelated,
@@ -245,21 +246,26 @@ async def _read_article(context: QueryContext, slots: Slots) -> Reply:
 
 async def _read_article_in(context: QueryContext, archive: ArchiveFile, path: str) -> Reply:
     request = context.request
+    # Of several archives, the reply says which one has the article; its URI is a guess until it is read.
+    source_tokens = tokens.estimate(_source(archive, EntryResult(path, path, ""))) if len(context.library) > 1 else 0
     call = ReadArticle(
         path,
         requested=path,
         offset=request.content_offset,
         max_chars=context.max_chars,
-        max_tokens=request.max_tokens,
+        max_tokens=int(request.max_tokens - source_tokens * tokens.SAFETY_FACTOR) if request.max_tokens else None,
         compact=request.compact,
     )
     article = await reading.read_or_closest(context.app, archive, call)
     stop = article.next_offset
     continuation = None if stop is None else request.model_copy(update={"content_offset": stop})
-    return Reply(article.markdown, continuation=continuation)
+    if not source_tokens:
+        return Reply(article.markdown, continuation=continuation)
+    source = _source(archive, article)
+    return Reply(f"{article.markdown}\n\n{source}", (source,), continuation)
 
 
-def _source(archive: ArchiveFile, entry: EntryResult, section: str = "") -> str:
+def _source(archive: ArchiveFile, entry: EntryResult | Article, section: str = "") -> str:
     uri = uris.entry_uri(archive.name, entry.path)
     return excerpts.source_line(entry.title, section, archive.file_name, uri)
 

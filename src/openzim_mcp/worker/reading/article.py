@@ -90,7 +90,8 @@ def read_article(archive: Archive, call: ReadArticle) -> Article:
         piece = by_tokens if len(by_tokens.text) <= call.max_chars else piece
     check_offset(item, call.offset, piece.total)
     text = piece.text or "(This entry has no text.)"
-    return Article(f"{header}\n\n{text}{_continuation(piece)}", None if piece.done else piece.stop)
+    markdown = f"{header}\n\n{text}{_continuation(piece)}"
+    return Article(markdown, None if piece.done else piece.stop, item.path, item.title)
 
 
 def check_offset(item: Item, offset: int, total: int) -> None:
