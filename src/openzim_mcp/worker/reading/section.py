@@ -60,7 +60,7 @@ def _section_not_found(document: Document, item: Item, name: str, parts: Sequenc
     else:
         names = nearest_sections(document, wanted, _NEAREST_SECTIONS)
         message = f"{path!r} has no section {wanted!r}."
-        hint = "These are the nearest; the outline (view='toc') has all." if names else "It has no headings."
+        hint = "These are the nearest; the outline has all." if names else "It has no headings."
     error = errors.SectionNotFound(message, hint=hint, total_sections=len(document.sections) - 1)
     rows = [{"id": row.id, "title": safe_line(row.title, _MAX_TITLE_CHARS)} for row in names]
     return error.with_list("available_sections", rows)
