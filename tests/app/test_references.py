@@ -238,3 +238,14 @@ def test_section_stays_inside_its_budget(real: StdioServer, budget: int) -> None
     assert answer["next_offset"] > 0
     line = f"[content_offset={answer['next_offset']} continues; {answer['characters']} characters in all]"
     assert answer["content"].endswith(line)
+
+
+def test_article_without_links_is_related_by_its_words(real: StdioServer) -> None:
+    page = real.call("zim_links", entry_path="Hermitian_matrix", direction="related")
+
+    assert page["related"][0] == {"path": "LU_decomposition", "title": "LU decomposition", "mentions": 0}
+    assert page["done"]
+
+
+def test_one_wrong_letter_is_forgiven_in_a_short_title(library: StdioServer) -> None:
+    assert "Herring is a fish." in read(library, "Herrink")

@@ -21,6 +21,7 @@ from openzim_mcp.calls.reading import (
     EntryText,
     FindClosestTitle,
     FindRelated,
+    FindSimilar,
     LinkRow,
     ReadArticle,
     ReadBinary,
@@ -31,6 +32,7 @@ from openzim_mcp.calls.reading import (
     ReadTableOfContents,
     ReadText,
     RelatedArticle,
+    RelatedArticles,
     Section,
     Structure,
     Summary,
@@ -213,7 +215,7 @@ async def _outbound_page(app: App, archive: ArchiveFile, path: str, start: int, 
 
 
 async def _related_page(app: App, archive: ArchiveFile, path: str, start: int, limit: int) -> LinksPage:
-    related = await read_or_closest(app, archive, FindRelated(path, start, limit))
+    related = await find_related(app, archive, path, start, limit)
     cursor = _links_cursor(archive, related, "related", start + limit, limit, related.total)
     return LinksPage(
         path=related.path,
@@ -223,6 +225,17 @@ async def _related_page(app: App, archive: ArchiveFile, path: str, start: int, l
         next_cursor=cursor,
         done=cursor is None,
     )
+
+
+async def find_related(app: App, archive: ArchiveFile, path: str, start: int, limit: int) -> RelatedArticles:
+    """Find the articles related to one by its links; if it has none, by its words."""
+    related = await read_or_closest(app, archive, FindRelated(path, start, limit))
+    if related.total:
+        return related
+    try:
+        return await app.workers.call(archive, FindSimilar(related.path, start, limit, app.scan_seconds))
+    except errors.OpenZimMcpArchiveError:
+        return related
 
 
 def _links_cursor(

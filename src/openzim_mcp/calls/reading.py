@@ -292,6 +292,17 @@ class FindRelated(EntryCall[RelatedArticles], frozen=True):
     limit: int
 
 
+class FindSimilar(EntryCall[RelatedArticles], frozen=True):
+    """Find the articles that have the same words as one."""
+
+    function = "search.similar:find_similar"
+    uses_index = True
+    cached = True
+    offset: int
+    limit: int
+    scan_seconds: float
+
+
 class LeadImage(EntryResult, frozen=True):
     """The path of the lead image of an article, if it has one."""
 

@@ -20,7 +20,6 @@ from openzim_mcp.calls.reading import (
     Article,
     EntryResult,
     FindLeadImage,
-    FindRelated,
     PickRandomPath,
     ReadArticle,
     ReadBinary,
@@ -205,7 +204,7 @@ async def _read_summary_in(context: QueryContext, archive: ArchiveFile, path: st
 async def _list_related(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
     start = context.request.offset
-    page = await reading.read_or_closest(context.app, archive, FindRelated(slots["title"], start, context.limit))
+    page = await reading.find_related(context.app, archive, slots["title"], start, context.limit)
     rows = [f"- {article.title} ({article.path})" for article in page.related]
     return _links_reply(context, archive, page, rows, page.total)
 

@@ -208,7 +208,18 @@ def _fuzzy_matches(archive: Archive, key: str) -> list[TitleMatch]:
 
 def find_closest_title(archive: Archive, call: FindClosestTitle) -> ClosestTitle:
     """Return the entry whose title is closest to a requested path or title that no entry has."""
-    return closest_title(archive, _FRAGMENT.sub("", call.requested))
+    requested = _FRAGMENT.sub("", call.requested)
+    closest = closest_title(archive, requested)
+    if closest.path is None:
+        text = _plain_title(entry_name(requested).replace("_", " "))
+        near = [row.path for row in closest.did_you_mean if _is_one_letter_off(text, _plain_title(row.title))]
+        return ClosestTitle(near[0] if len(near) == 1 else None, closest.did_you_mean)
+    return closest
+
+
+def _is_one_letter_off(text: str, title: str) -> bool:
+    """Return whether a title of some length differs by one letter, which is a small share only of a long one."""
+    return len(text) >= _ONE_EDIT_MAX_CHARS and edit_distance(text, title, 1) == 1
 
 
 def closest_title(archive: Archive, requested: str) -> ClosestTitle:
