@@ -86,6 +86,25 @@ def test_url_that_fits_no_archive_is_an_error(library: StdioServer) -> None:
     assert answer["message"] == "No archive here has the page 'https://elsewhere.example/wiki/Ravenport'."
 
 
+def test_question_may_mention_any_url(library: StdioServer) -> None:
+    assert "1743" in ask(library, "I read https://elsewhere.example/x about it: when was Ravenport founded?")
+
+
+def test_url_is_looked_for_in_the_named_archive(library: StdioServer) -> None:
+    answer = library.call("zim_query", query="https://isles.example/Ravenport", zim_file_path="towns")
+
+    assert answer["operation"] == "entry_not_found"
+
+
+def test_more_continues_a_cited_article(library: StdioServer) -> None:
+    first = ask(library, RAVENPORT, max_content_length=100)
+    second = ask(library, "more")
+
+    offset = int(first.partition("[content_offset=")[2].partition(" ")[0])
+    assert second == ask(library, RAVENPORT, max_content_length=100, content_offset=offset)
+    assert second.startswith("# Ravenport")
+
+
 def test_section_that_is_missing_is_an_error(library: StdioServer) -> None:
     answer = library.call("zim_query", query=f"section Weather of {RAVENPORT}")
 

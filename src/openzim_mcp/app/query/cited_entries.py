@@ -14,7 +14,7 @@ from openzim_mcp.calls.reading import LocateEntry
 from openzim_mcp.text import safe_line, visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from openzim_mcp.app.query.reply import QueryContext, Reply
     from openzim_mcp.zimfile import ArchiveFile
@@ -51,7 +51,9 @@ async def follow_citations(context: QueryContext) -> Reply | QueryContext:
     with_placeholders, position = "", 0
     for start, stop, references in await _find_uri_with_blanks(context, text) or _find_references(text):
         citation = await _locate(context, references)
-        if citation and len(citations) < _MAX_CITATIONS:
+        if citation is None:
+            _check_request(f"{text[:start]}{_PLACEHOLDER}a{text[stop:]}", references[-1])
+        elif len(citations) < _MAX_CITATIONS:
             placeholder = _PLACEHOLDER + chr(ord("a") + len(citations))
             citations[placeholder] = citation
             with_placeholders += text[position:start] + (placeholder if citation.title else citation.archive.name)
@@ -59,6 +61,15 @@ async def follow_citations(context: QueryContext) -> Reply | QueryContext:
     if not citations:
         return context
     return await _reply_or_ask(context, with_placeholders + text[position:], citations)
+
+
+def _check_request(text: str, reference: str) -> None:
+    """Raise an error if a URL that no archive has is what is asked for; a question may mention any URL."""
+    if uris.is_web_url(reference) and _find_request(text, {f"{_PLACEHOLDER}a": None}):
+        raise errors.EntryNotFound(
+            f"No archive here has the page {safe_line(reference, 100)!r}.",
+            hint="Ask for it by its title, or ask a question about it.",
+        )
 
 
 async def _find_uri_with_blanks(context: QueryContext, text: str) -> list[tuple[int, int, list[str]]]:
@@ -95,7 +106,7 @@ def _strip_end(reference: str) -> str:
 
 
 async def _locate(context: QueryContext, references: list[str]) -> _Citation | None:
-    """Return the entry that the first of some references means; None if the text may not be a reference at all."""
+    """Return the entry that the first of some references means; None if no archive has it."""
     references = [row for row in dict.fromkeys(references) if row]
     uri = uris.parse_uri(references[-1])
     if uri is not None and uri.name is not None:
@@ -107,16 +118,13 @@ async def _locate(context: QueryContext, references: list[str]) -> _Citation | N
             if entry:
                 return _Citation(reference, archive, entry.title)
         return _Citation(references[-1], archive, uri.path_candidates[0])
+    name = context.request.zim_file_path
+    archives = [await context.app.find_archive(name)] if name else context.archives
     for reference in references:
-        holders = await find_holders(context.app, reference, context.archives)
+        holders = await find_holders(context.app, reference, archives)
         if holders:
             (archive, entry), *others = holders
             return _Citation(reference, archive, entry.title, tuple(archive for archive, _ in others))
-    if uris.is_web_url(references[-1]):
-        raise errors.EntryNotFound(
-            f"No archive here has the page {safe_line(references[-1], 100)!r}.",
-            hint="Ask for it by its title, or ask a question about it.",
-        )
     return None
 
 
@@ -136,12 +144,12 @@ async def _reply_or_ask(context: QueryContext, text: str, citations: dict[str, _
     return replace(cited, request=context.request.model_copy(update={"query": text} | named))
 
 
-def _find_request(text: str, citations: dict[str, _Citation]) -> Interpretation | None:
+def _find_request(text: str, citations: Mapping[str, _Citation | None]) -> Interpretation | None:
     """Return the likeliest request about the cited entries; None if the text is a question."""
     bare = text.strip(_END_MARKS + " )]>")
     if bare in citations:
         return Interpretation("article", {"title": bare}, "title")
-    if len(citations) == 1 and bare == next(iter(citations.values())).archive.name:
+    if any(citation and not citation.title and bare == citation.archive.name for citation in citations.values()):
         return Interpretation("metadata")
     line = _SOURCE_LINE.fullmatch(bare)
     if line:
