@@ -225,6 +225,7 @@ def test_batch_has_the_view_that_is_asked_for(real: StdioServer) -> None:
         return list(real.call("zim_get", entry_paths=["Dog", "pragma"], view=view)["results"])
 
     assert rows("summary")[1]["content"].startswith("The PRAGMA statement is an SQL extension")
+    assert set(rows("summary")[1]) == {"path", "success", "title", "actual_path", "mime_type", "content"}
     assert [entry["title"] for entry in rows("toc")[1]["toc"]] == ["PRAGMA command syntax", "PRAGMA functions"]
     assert rows("structure")[0]["headings"][0]["level"] == 2
 

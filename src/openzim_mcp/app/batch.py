@@ -118,6 +118,6 @@ def _cut_text(row: BatchRow, text: str, total: int, share: float | None) -> tupl
         return text, len(text)
     room = share - json_cost(f"\n\n{continuation_line(total, total)}")
     start = truncate_json(text, room)
-    if row.lead and row.lead[-_LEAD_END_CHARS:] not in start:
+    if row.lead and not row.note and row.lead[-_LEAD_END_CHARS:] not in start:
         return truncate_json(row.lead, room), 0
     return start, len(start)

@@ -311,18 +311,20 @@ async def _read_batch(app: App, request: EntryRequest, caller: Caller) -> Batch:
 async def _read_row(app: App, request: EntryRequest, reference: str, row_count: int) -> BatchRow:
     """Read one entry of a batch, or the view of it that is asked for."""
     archive, path = await locate_entry(app, reference, request.zim_file_path)
-    if request.view == "full":
+    if request.view in {"full", "summary"}:
         max_chars = request.max_content_length or app.settings.content.max_content_length
         max_chars = min(max_chars, _MAX_BATCH_CHARS // row_count)
-        with_lead = request.max_tokens is not None
+        with_lead = request.view == "summary" or request.max_tokens is not None
         text = await read_or_closest(app, archive, ReadText(path, max_chars, with_lead=with_lead))
-        return BatchRow(path=reference, success=True, **msgspec.structs.asdict(text))
+        row = BatchRow(path=reference, success=True, **msgspec.structs.asdict(text))
+        is_summary = request.view == "summary"
+        return msgspec.structs.replace(row, content=text.lead, characters=None, note=None) if is_summary else row
     view: View = await read_or_closest(app, archive, _VIEWS[request.view](path))
-    row = BatchRow(path=reference, success=True, title=view.title, actual_path=view.path)
-    match view:
-        case Summary():
-            return msgspec.structs.replace(row, content=view.summary)
-        case TableOfContents():
-            return msgspec.structs.replace(row, toc=view.toc)
-        case Structure():
-            return msgspec.structs.replace(row, headings=view.headings)
+    return BatchRow(
+        path=reference,
+        success=True,
+        title=view.title,
+        actual_path=view.path,
+        toc=view.toc if isinstance(view, TableOfContents) else None,
+        headings=view.headings if isinstance(view, Structure) else None,
+    )

@@ -186,7 +186,7 @@ def read_text(archive: Archive, call: ReadText) -> EntryText:
     page = document(archive, item)
     blocks, note = _select_part(page, fragment)
     piece = render.slice_at_block(blocks, 0, call.max_chars)
-    lead = _lead_text(page) if call.with_lead and not fragment else None
+    lead = _lead_text(page) if call.with_lead else None
     return EntryText(item.title, item.path, item.mime_type, piece.text, piece.total, note or None, lead)
 
 
