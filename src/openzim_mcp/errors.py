@@ -73,7 +73,7 @@ class OpenZimMcpError(Exception):
     def with_list(self, name: str, rows: Sequence[object]) -> Self:
         """Add a list to the details: as many rows as an error has room for, at least one."""
         room = _MAX_ERROR_TOKENS - tokens.estimate(str(self.payload("") | {name: []}))
-        costs = itertools.accumulate(tokens.estimate(f"{row}, ") for row in rows[:_MAX_LISTED_ROWS])
+        costs = itertools.accumulate(tokens.estimate(f"{row!r}, ") for row in rows[:_MAX_LISTED_ROWS])
         count = sum(cost <= room for cost in costs)
         if rows:
             self.details[name] = list(rows[: max(1, count)])

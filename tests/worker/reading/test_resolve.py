@@ -63,6 +63,8 @@ def test_entry_is_found_in_any_spelling(zims: Path, archive: str, requested: str
         ("built/wiki_real_pub", "https://en.wikipedia.org/w/index.php?title=Hermitian_matrix", "Hermitian_matrix"),
         ("built/wiki_real_pub", "en.wikipedia.org/wiki/hermitian_matrix/", "Hermitian_matrix"),
         ("built/wiki_real_pub", "https://de.wikipedia.org/wiki/Hermitian_matrix", None),
+        ("built/wiki_real_pub", "https://en.wikipedia.org", "Main_Page"),
+        ("real/wikipedia_en_100_mini_2022-10", "https://en.wikipedia.org/wiki/", "A/index"),
         ("real/wikipedia_en_100_mini_2022-10", "https://en.wikipedia.org/wiki/United_States", "A/United_States"),
         ("real/wikipedia_ay_all_nopic_2017-03", "https://ay.wikipedia.org/wiki/Bolivia", "A/Wuliwya.html"),
         (

@@ -85,14 +85,17 @@ def page_names(archive: Archive, url: str) -> Iterator[str]:
     hosts = _host_spellings(parts.hostname or "")
     for host in hosts:
         if archive.entries_by_prefix(f"{host}/"):
-            yield from (f"{host}/{form}" for form in _path_forms(parts.path, parts.query))
+            yield from (f"{host}/{form}" for form in _path_forms(parts.path, parts.query) or [""])
     site = _fitting_site(archive, parts)
     if site is None:
         return
     title = parse_qs(parts.query).get("title")
     if title:
         yield title[0]
-    for path in _site_paths(parts.path.lstrip("/"), site.folder):
+    paths = list(_site_paths(parts.path.lstrip("/"), site.folder))
+    if "" in paths and archive.main_path:
+        yield archive.main_path
+    for path in paths:
         yield from _path_forms(path, parts.query)
     original = _paths_by_url(archive).get(_comparable(url))
     if original:
