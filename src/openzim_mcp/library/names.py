@@ -102,7 +102,7 @@ def archive_not_found(archives: Sequence[ArchiveFile], reference: str | None) ->
         return errors.ArchiveNotFound(
             "There are no archives.", hint="Put a .zim file into a served directory; it is found at once."
         )
-    hint = "Use one of available_archives."
+    hint = "Use one of the names in available_archives."
     if not reference:
         message = f"{len(archives)} archives are served; say which one (zim_file_path)."
         return _listing(errors.ArchiveNotFound(message, hint=hint), archives)
