@@ -5,6 +5,7 @@ OpenZimMcpError
 ├── OpenZimMcpValidationError      an argument is wrong
 │   ├── ArchiveNotFound            no such archive, or none given where there are several
 │   ├── InvalidCursor              the cursor does not belong to this call
+│   ├── AmbiguousEntry             several archives have the entry, and the call names none
 │   ├── EntryNotFound              the archive has no such entry
 │   ├── InvalidPathCombination     the call asks for several things at once, or for none
 │   ├── NamespaceNotFound          the archive has no such namespace or folder
@@ -36,7 +37,16 @@ Messages name an archive, never a path, so that no error shows where a file is s
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from typing import TYPE_CHECKING, Any, Self
+
+from openzim_mcp import tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MAX_ERROR_TOKENS = 145
+_MAX_LISTED_ROWS = 10
 
 
 class OpenZimMcpError(Exception):
@@ -61,6 +71,15 @@ class OpenZimMcpError(Exception):
             payload["hint"] = self.hint
         return payload | self.details
 
+    def with_list(self, name: str, rows: Sequence[object]) -> Self:
+        """Add a list to the details: as many rows as an error has room for, at least one."""
+        room = _MAX_ERROR_TOKENS - tokens.estimate(str(self.payload("") | {name: []}))
+        costs = itertools.accumulate(tokens.estimate(f"{row!r}, ") for row in rows[:_MAX_LISTED_ROWS])
+        count = sum(cost <= room for cost in costs)
+        if rows:
+            self.details[name] = list(rows[: max(1, count)])
+        return self
+
 
 class OpenZimMcpConfigurationError(OpenZimMcpError):
     """A setting, on the command line or in the environment, is wrong."""
@@ -82,6 +101,12 @@ class InvalidCursor(OpenZimMcpValidationError):
     """The cursor does not belong to this call."""
 
     operation = "invalid_cursor"
+
+
+class AmbiguousEntry(OpenZimMcpValidationError):
+    """Several archives have an entry of that path or title, and the call names none of them."""
+
+    operation = "ambiguous_entry"
 
 
 class EntryNotFound(OpenZimMcpValidationError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -11,6 +12,7 @@ LIST_URI = "zim://files"
 ARCHIVE_TEMPLATE = "zim://{name}"
 ENTRY_TEMPLATE = "zim://{name}/entry/{path}"
 _PREFIX = "zim://"
+_WEB_URL = re.compile(r"(?:https?:)?//[^/\s]+", re.IGNORECASE)
 _ENTRY = "/entry/"
 _LIST_NAME = "files"
 _SAFE_IN_NAME = "!$&'()*+,;="
@@ -45,6 +47,11 @@ def _unescaped_first(text: str) -> list[str]:
 def is_zim_uri(text: str) -> bool:
     """Return whether a text has the scheme of our URIs."""
     return text[: len(_PREFIX)].lower() == _PREFIX
+
+
+def is_web_url(text: str) -> bool:
+    """Return whether a text is a URL of the web, such as that of a page on the original site."""
+    return bool(_WEB_URL.match(text.strip()))
 
 
 def parse_uri(uri: str) -> ZimUri | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.archives import SHARED
-from support.stdio_server import StdioServer
+from support.stdio_server import PROTOCOL_VERSIONS, StdioServer
 
 OpenServer = Callable[..., StdioServer]
 
@@ -47,7 +48,8 @@ def test_missing_entry_suggests_the_closest_titles(wiki: StdioServer) -> None:
     answer = wiki.call("zim_get", entry_path="Hermitian operators in physics")
 
     assert answer["operation"] == "entry_not_found"
-    assert "Hermitian matrix" in answer["did_you_mean"]
+    assert {"title": "Hermitian matrix", "uri": "zim://wiki_real_pub/entry/Hermitian_matrix"} in answer["did_you_mean"]
+    assert len(answer["did_you_mean"]) <= 3
 
 
 def test_pages_joined_are_the_whole_article(wiki: StdioServer) -> None:
@@ -117,16 +119,19 @@ def test_batch_keeps_the_order_and_reports_errors(wiki: StdioServer) -> None:
     assert "no entry" in answer["results"][1]["error"]
 
 
-def test_picture_is_sent_as_data_and_image(open_server: OpenServer, zims: Path) -> None:
-    server = open_server(zims / "built/se_coffee.zim")
-    rows = server.call("zim_browse", namespace="C", limit=500, offset=900)["entries"]
-    path = next(row["path"] for row in rows if row["mime_type"] == "image/png")
+@pytest.mark.parametrize("version", PROTOCOL_VERSIONS)
+def test_bytes_are_sent_once(town_zim: Path, version: str) -> None:
+    with StdioServer("--mode", "advanced", town_zim).with_version(version) as server:
+        arguments = {"entry_path": "maps/ravenport.png", "binary": True}
+        result = server.request("tools/call", {"name": "zim_get", "arguments": arguments})
 
-    result = server.request("tools/call", {"name": "zim_get", "arguments": {"entry_path": path, "binary": True}})
-
-    assert base64.b64decode(result["structuredContent"]["data"]).startswith(b"\x89PNG")
-    assert [block["type"] for block in result["content"]] == ["text", "image"]
-    assert result["content"][1]["mimeType"] == "image/png"
+    data = base64.b64encode(b"not really a picture").decode()
+    (block,) = result["content"]
+    payload = result.get("structuredContent") or json.loads(block["text"])
+    assert json.dumps(result).count(data) == 1
+    assert payload == json.loads(block["text"]) | {"data": data}
+    assert set(payload) == {"path", "title", "mime_type", "size", "encoding", "data"}
+    assert ("structuredContent" in result) is (version >= "2025-06-18")
 
 
 @pytest.mark.parametrize("view", ["summary", "toc", "structure"])

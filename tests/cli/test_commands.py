@@ -100,12 +100,31 @@ def test_read_shows_article_section_or_outline(archives: Path) -> None:
 
 def test_read_selects_the_archive_with_the_title(archives: Path) -> None:
     assert run("read", "Ada Quill", archives).out.startswith("# Ada Quill")
+    assert run("read", "Ada Quil", archives).out.startswith("# Ada Quill")
+    assert run("read", "zim://isles_en_all_2026-01/entry/Ada_Quill", archives).out.startswith("# Ada Quill")
+
+
+def test_read_shows_the_part_that_a_fragment_names(archives: Path) -> None:
+    part = run("read", "zim://isles_en_all_2026-01/entry/Ravenport#Trade", archives)
+    unknown = run("read", "Ada Quill#Wars", archives)
+
+    assert "sell dried herring" in part.out
+    assert "founded in 1743" not in part.out
+    assert "the page has no part 'Wars'" in unknown.err
+
+
+def test_read_asks_which_archive_if_several_have_the_article(archives: Path) -> None:
+    result = run("read", "Ravenport", archives)
+
+    assert (result.code, result.out) == (Exit.NEGATIVE, "")
+    assert "2 archives have 'Ravenport'.\n" in result.err
+    assert "Choose one with --archive: isles_en_all_2026-01, towns_en_all_2026-01.\n" in result.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("read", "Nowhere at all"), Exit.NEGATIVE, "No archive has an article 'Nowhere at all'."),
+        (("read", "Nowhere at all"), Exit.NEGATIVE, "No archive has an entry 'Nowhere at all'."),
         (
             ("read", "Ravenport", "--section", "Wars", "--archive", "isles_en_all"),
             Exit.NEGATIVE,
@@ -142,7 +161,7 @@ def test_json_option_prints_errors_as_json(archives: Path) -> None:
 
 
 def test_unknown_section_lists_available_sections(isles_zim: Path) -> None:
-    assert "Sections: History, Trade\n" in run("read", "Ravenport", "--section", "Wars", isles_zim).err
+    assert "Sections: Trade, History\n" in run("read", "Ravenport", "--section", "Wars", isles_zim).err
 
 
 def test_questions_need_no_quotes(isles_zim: Path) -> None:

@@ -229,7 +229,10 @@ class StdioServer:
         assert "error" not in response, response
         result = response["result"]
         payload: dict[str, Any] = result["structuredContent"]
-        assert json.loads(result["content"][0]["text"]) == payload
+        in_text = {
+            name: value for name, value in payload.items() if (name, payload.get("encoding")) != ("data", "base64")
+        }
+        assert json.loads(result["content"][0]["text"]) == in_text
         assert result.get("isError", False) is (payload.get("status") == "error")
         return payload
 

@@ -16,10 +16,12 @@ from openzim_mcp.app.limits import RateLimiter
 from openzim_mcp.app.passage_indexes import PassageIndexBuilder
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.library.facts import FactStore
+from openzim_mcp.library.names import match_title
 from openzim_mcp.library.scan import Scanner, make_scanner
 from openzim_mcp.pool.jobs import JobRunner
 from openzim_mcp.pool.pool import Outcomes, Pool
 from openzim_mcp.pool.results import ResultCache
+from openzim_mcp.uris import parse_uri
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -99,8 +101,22 @@ class App:
         return self.settings.worker.deadline_seconds * _SCAN_SHARE
 
     async def find_archive(self, name: str | None) -> ArchiveFile:
-        """Return the archive that a caller means. Runs in a thread, as disks may be slow."""
-        return await to_thread.run_sync(self.scanner.find_archive, name)
+        """Return the archive that a caller means, by its name, its title or its URI; without a name, the only one."""
+        uri = parse_uri(name) if name else None
+        name = uri.name_candidates[0] if uri and uri.name else name
+        try:
+            # In a thread, as disks may be slow.
+            return await to_thread.run_sync(self.scanner.find_archive, name)
+        except errors.ArchiveNotFound:
+            archive = await self._find_archive_by_title(name) if name else None
+            if archive is None:
+                raise
+            return archive
+
+    async def _find_archive_by_title(self, title: str) -> ArchiveFile | None:
+        archives = await self.usable_archives()
+        descriptions = (await self.describe_each(archives)).results
+        return match_title(archives, {name: row.title for name, row in descriptions.items()}, title)
 
     async def scan(self) -> ScanResult:
         """Scan the directories."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -21,6 +21,8 @@ BUDGETS = {"small": 500, "medium": 1500, "large": 4000}
 _MIN_BUDGET_TOKENS = 100
 _MAX_PROBLEMS = 5
 """Wrong arguments that an error names."""
+_NAMES_IN_RESULTS = {"archive": "zim_file_path", "path": "entry_path", "uri": "entry_path"}
+"""What results call an argument: a model that copies it means the same. The schema does not show these names."""
 
 
 class Request(BaseModel):
@@ -34,11 +36,19 @@ class Request(BaseModel):
         if not isinstance(arguments, dict):
             return arguments
         optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        renamed = {cls._argument_name(name, arguments): value for name, value in arguments.items()}
         return {
             name: value
-            for name, value in arguments.items()
+            for name, value in renamed.items()
             if value is not None and not (value == "" and name in optional)
         }
+
+    @classmethod
+    def _argument_name(cls, name: str, arguments: Mapping[str, object]) -> str:
+        """Return the argument that a name means; a name of the schema is itself, even beside another for the same."""
+        argument = _NAMES_IN_RESULTS.get(name, name)
+        is_alias = name not in cls.model_fields and argument in cls.model_fields and argument not in arguments
+        return argument if is_alias else name
 
     def cost(self) -> tuple[Operation, int]:
         """Return the operation that the rate limit charges for, and how often."""
@@ -49,12 +59,19 @@ class ArchiveRequest(Request):
     """A request about one archive."""
 
     zim_file_path: str | None = Field(
-        None, max_length=1000, description="Archive name; may be left out if there is only one."
+        None, max_length=1000, description="Archive, by name or title; may be left out if there is only one."
     )
+
+
+OptionalArchive: Any = Field(
+    None, max_length=1000, description="Archive, by name or title; left out, all are looked in."
+)
 
 
 class BudgetedRequest(ArchiveRequest):
     """A request whose answer can be kept short."""
+
+    zim_file_path: str | None = OptionalArchive
 
     compact_budget: int | str | None = Field(
         None, description="Tokens the answer may have: a number, small (500), medium (1500) or large (4000)."

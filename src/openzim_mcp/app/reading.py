@@ -9,9 +9,11 @@ import msgspec
 from pydantic import Field, model_validator
 
 from openzim_mcp import cursors, errors
-from openzim_mcp.app.arguments import ArchiveRequest, BudgetedRequest, check_start, resume
+from openzim_mcp.app.arguments import ArchiveRequest, BudgetedRequest, OptionalArchive, check_start, resume
+from openzim_mcp.app.batch import Batch, BatchRow, fit_batch
+from openzim_mcp.app.budgets import fit_section, fit_view
 from openzim_mcp.app.caller import LOCAL, Caller
-from openzim_mcp.calls import Struct
+from openzim_mcp.app.references import entry_not_found, locate_entry, main_path
 from openzim_mcp.calls.reading import (
     Article,
     BinaryEntry,
@@ -19,6 +21,7 @@ from openzim_mcp.calls.reading import (
     EntryText,
     FindClosestTitle,
     FindRelated,
+    FindSimilar,
     LinkRow,
     ReadArticle,
     ReadBinary,
@@ -29,14 +32,17 @@ from openzim_mcp.calls.reading import (
     ReadTableOfContents,
     ReadText,
     RelatedArticle,
+    RelatedArticles,
     Section,
     Structure,
     Summary,
     TableOfContents,
 )
+from openzim_mcp.uris import is_web_url
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import App
+    from openzim_mcp.app.budgets import View
     from openzim_mcp.calls import Result
     from openzim_mcp.calls.reading import EntryCall
     from openzim_mcp.config import Operation
@@ -60,7 +66,9 @@ _HEADING_VIEWS: dict[str, type[ReadTableOfContents | ReadStructure]] = {
 class EntryRequest(BudgetedRequest):
     """What `zim_get` takes."""
 
-    entry_path: str | None = Field(None, max_length=70_000, description="Path, title or URL of the entry.")
+    entry_path: str | None = Field(
+        None, max_length=70_000, description="Path, title, URI (zim://…) or URL; #id for a part."
+    )
     entry_paths: list[str] | None = Field(None, description=f"Several entries at once, up to {_MAX_BATCH_ENTRIES}.")
     view: Literal["full", "summary", "toc", "structure"] = Field("full", description="What to read of the article.")
     binary: bool = Field(False, description="Fetch the bytes of entry_path, in base64.")
@@ -81,16 +89,18 @@ class EntryRequest(BudgetedRequest):
 class SectionRequest(BudgetedRequest):
     """What `zim_get_section` takes."""
 
-    entry_path: str = Field(max_length=70_000, description="Path or title of the article.")
-    section_id: str = Field(max_length=500, description="Id, heading, or number in the outline (2.1).")
+    entry_path: str = Field(max_length=70_000, description="Path, title, URI or URL of the article.")
+    section_id: str = Field(max_length=500, description="Id, heading or words of it, anchor, or number (2.1).")
     max_chars: int | None = Field(None, ge=1, description="Characters at most.")
+    content_offset: int = Field(0, ge=0, description="Where to continue in a long section.")
     compact: bool = Field(True, description="Fold large tables; false shows them.")
 
 
 class LinksRequest(ArchiveRequest):
     """What `zim_links` takes."""
 
-    entry_path: str | None = Field(None, max_length=70_000, description="Path or title of the article.")
+    zim_file_path: str | None = OptionalArchive
+    entry_path: str | None = Field(None, max_length=70_000, description="Path, title, URI or URL of the article.")
     direction: Literal["outbound", "related"] = Field(
         "outbound", description="outbound: every link; related: the articles that belong with it."
     )
@@ -108,26 +118,6 @@ class LinksRequest(ArchiveRequest):
     def cost(self) -> tuple[Operation, int]:
         """Return what the request is charged as, and how often."""
         return ("get_related_articles" if self.direction == "related" else "default"), 1
-
-
-class BatchRow(Struct, frozen=True, kw_only=True):
-    """One entry of a batch, or why it could not be read."""
-
-    path: str
-    success: bool
-    title: str | None = None
-    actual_path: str | None = None
-    mime_type: str | None = None
-    content: str | None = None
-    error: str | None = None
-
-
-class Batch(Struct, frozen=True):
-    """Several entries, in the order asked for."""
-
-    results: list[BatchRow]
-    succeeded: int
-    failed: int
 
 
 class LinksPage(EntryResult, frozen=True, kw_only=True):
@@ -148,14 +138,14 @@ EntryView = Article | Summary | TableOfContents | Structure | BinaryEntry | Batc
 async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) -> EntryView:
     """Read an article or a view of it, several entries, or a file."""
     _check_selector(request)
-    archive = await app.find_archive(request.zim_file_path)
     if request.entry_paths is not None:
-        return await _read_batch(app, archive, request, caller)
-    path = request.entry_path if request.entry_path is not None else await main_path(app, archive)
+        return await _read_batch(app, request, caller)
+    archive, path = await _locate_one(app, request)
     if request.binary:
         return await read_or_closest(app, archive, ReadBinary(path))
     if request.view != "full":
-        return await read_or_closest(app, archive, _view_call(request, path))
+        view: View = await read_or_closest(app, archive, _view_call(request, path))
+        return fit_view(view, request.max_tokens) if request.max_tokens else view
     call = ReadArticle(
         path,
         requested=path,
@@ -167,17 +157,25 @@ async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) ->
     return await read_or_closest(app, archive, call)
 
 
+async def _locate_one(app: App, request: EntryRequest) -> tuple[ArchiveFile, str]:
+    """Return the archive and the entry that a request for one entry, or for the main page, means."""
+    if request.entry_path is not None:
+        return await locate_entry(app, request.entry_path, request.zim_file_path)
+    archive = await app.find_archive(request.zim_file_path)
+    return archive, await main_path(app, archive)
+
+
 async def read_section(app: App, request: SectionRequest, _caller: Caller = LOCAL) -> Section:
     """Read one section."""
-    archive = await app.find_archive(request.zim_file_path)
+    archive, path = await locate_entry(app, request.entry_path, request.zim_file_path)
     call = ReadSection(
-        request.entry_path,
+        path,
         request.section_id,
         max_chars=request.max_chars or _SECTION_CHARS,
-        max_tokens=request.max_tokens,
+        offset=request.content_offset,
         compact=request.compact,
     )
-    return await read_or_closest(app, archive, call)
+    return fit_section(await read_or_closest(app, archive, call), request.content_offset, request.max_tokens)
 
 
 async def read_entry_text(app: App, archive: ArchiveFile, path: str, max_chars: int) -> EntryText:
@@ -188,13 +186,13 @@ async def read_entry_text(app: App, archive: ArchiveFile, path: str, max_chars: 
 async def read_links(app: App, request: LinksRequest, _caller: Caller = LOCAL) -> LinksPage:
     """Read the links of an article, or find the articles related to it."""
     request = resume(LINKS_TOOL, request)
-    archive = await app.find_archive(request.zim_file_path)
+    archive, path = await locate_entry(app, request.entry_path or "", request.zim_file_path)
     start = cursors.start_position(
         LINKS_TOOL, request.cursor, request.offset, archive.uuid, {"direction": request.direction}
     )
     is_related = request.direction == "related"
     limit = request.limit or (_RELATED_PER_PAGE if is_related else _LINKS_PER_PAGE)
-    page = await (_related_page if is_related else _outbound_page)(app, archive, request.entry_path or "", start, limit)
+    page = await (_related_page if is_related else _outbound_page)(app, archive, path, start, limit)
     if request.cursor:
         cursors.require_same(cursors.decode(request.cursor, LINKS_TOOL).request.get("entry_path"), page.path, "article")
     return page
@@ -217,7 +215,7 @@ async def _outbound_page(app: App, archive: ArchiveFile, path: str, start: int, 
 
 
 async def _related_page(app: App, archive: ArchiveFile, path: str, start: int, limit: int) -> LinksPage:
-    related = await read_or_closest(app, archive, FindRelated(path, start, limit))
+    related = await find_related(app, archive, path, start, limit)
     cursor = _links_cursor(archive, related, "related", start + limit, limit, related.total)
     return LinksPage(
         path=related.path,
@@ -227,6 +225,17 @@ async def _related_page(app: App, archive: ArchiveFile, path: str, start: int, l
         next_cursor=cursor,
         done=cursor is None,
     )
+
+
+async def find_related(app: App, archive: ArchiveFile, path: str, start: int, limit: int) -> RelatedArticles:
+    """Find the articles related to one by its links; if it has none, by its words."""
+    related = await read_or_closest(app, archive, FindRelated(path, start, limit))
+    if related.total:
+        return related
+    try:
+        return await app.workers.call(archive, FindSimilar(related.path, start, limit, app.scan_seconds))
+    except errors.OpenZimMcpArchiveError:
+        return related
 
 
 def _links_cursor(
@@ -241,32 +250,23 @@ async def read_or_closest(app: App, archive: ArchiveFile, call: EntryCall[Result
     try:
         return await app.workers.call(archive, call)
     except errors.EntryNotFound as missing:
+        if is_web_url(call.path):
+            raise
         path = await _closest_path(app, archive, call.path, missing)
     return await app.workers.call(archive, msgspec.structs.replace(call, path=path))
 
 
 async def _closest_path(app: App, archive: ArchiveFile, requested: str, missing: errors.EntryNotFound) -> str:
-    """Return the path with the closest title, or raise the error with the closest titles as a hint."""
+    """Return the path with the closest title, and the fragment; or raise the error with the closest titles."""
     try:
         closest = await app.workers.call(archive, FindClosestTitle(requested))
     except errors.OpenZimMcpArchiveError:
         raise missing from None
     if closest.path is not None:
-        return closest.path
-    if closest.did_you_mean:
-        missing.hint = f"The closest titles: {', '.join(closest.did_you_mean)}."
-        missing.details["did_you_mean"] = closest.did_you_mean
-    raise missing
-
-
-async def main_path(app: App, archive: ArchiveFile) -> str:
-    """Return the path of the main page."""
-    path = (await app.describe(archive)).main_path
-    if path is None:
-        raise errors.EntryNotFound(
-            f"{archive.name!r} has no main page.", hint="zim_browse lists its entries; zim_metadata describes it."
-        )
-    return path
+        return closest.path + "".join(requested.rpartition("#")[1:] if "#" in requested else ())
+    if not closest.did_you_mean:
+        raise missing
+    raise entry_not_found(requested, [(archive, entry) for entry in closest.did_you_mean], missing.message)
 
 
 def _view_call(request: EntryRequest, path: str) -> ReadSummary | ReadTableOfContents | ReadStructure:
@@ -297,24 +297,43 @@ def _check_selector(request: EntryRequest) -> None:
         )
 
 
-async def _read_batch(app: App, archive: ArchiveFile, request: EntryRequest, caller: Caller) -> Batch:
+async def _read_batch(app: App, request: EntryRequest, caller: Caller) -> Batch:
     """Read several entries at once, over all workers, and return them in the order asked for."""
     paths = request.entry_paths or []
-    max_chars = request.max_content_length or app.settings.content.max_content_length
-    max_chars = min(max_chars, _MAX_BATCH_CHARS // len(paths))
     rows: dict[int, BatchRow] = {}
 
     async def read_one(number: int, path: str) -> None:
         try:
-            text = await read_entry_text(app, archive, path, max_chars)
-            rows[number] = BatchRow(path=path, success=True, **msgspec.structs.asdict(text))
+            rows[number] = await _read_row(app, request, path, len(paths))
         except errors.OpenZimMcpError as error:
-            rows[number] = BatchRow(path=path, success=False, error=error.message)
+            offers = {name: error.details[name] for name in ("did_you_mean", "candidates") if name in error.details}
+            rows[number] = BatchRow(path=path, success=False, error=error.message, **offers)
         if caller.progress:
             await caller.progress(len(rows), len(paths))
 
     async with anyio.create_task_group() as tasks:
         for number, path in enumerate(paths):
             tasks.start_soon(read_one, number, path)
-    succeeded = sum(row.success for row in rows.values())
-    return Batch([rows[number] for number in range(len(paths))], succeeded, len(rows) - succeeded)
+    return fit_batch([rows[number] for number in range(len(paths))], request.max_tokens)
+
+
+async def _read_row(app: App, request: EntryRequest, reference: str, row_count: int) -> BatchRow:
+    """Read one entry of a batch, or the view of it that is asked for."""
+    archive, path = await locate_entry(app, reference, request.zim_file_path)
+    if request.view in {"full", "summary"}:
+        max_chars = request.max_content_length or app.settings.content.max_content_length
+        max_chars = min(max_chars, _MAX_BATCH_CHARS // row_count)
+        with_lead = request.view == "summary" or request.max_tokens is not None
+        text = await read_or_closest(app, archive, ReadText(path, max_chars, with_lead=with_lead))
+        row = BatchRow(path=reference, success=True, **msgspec.structs.asdict(text))
+        is_summary = request.view == "summary"
+        return msgspec.structs.replace(row, content=text.lead, characters=None, note=None) if is_summary else row
+    view: View = await read_or_closest(app, archive, _view_call(request, path))
+    return BatchRow(
+        path=reference,
+        success=True,
+        title=view.title,
+        actual_path=view.path,
+        toc=view.toc if isinstance(view, TableOfContents) else None,
+        headings=view.headings if isinstance(view, Structure) else None,
+    )

@@ -151,7 +151,7 @@ async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> Se
     query = require_text(request.query or "")
     if request.cross_file:
         return await _search_all(app, request, query, caller)
-    archive = await app.find_archive(request.zim_file_path)
+    archive = await _find_archive(app, request.zim_file_path)
     limit = request.limit or app.settings.content.default_search_limit
     in_cursor = request.in_cursor(limit)
     start = cursors.start_position(TOOL, request.cursor, request.offset, archive.uuid, in_cursor)
@@ -170,6 +170,17 @@ async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> Se
         done=cursor is None,
         **_fields(hits),
     )
+
+
+async def _find_archive(app: App, name: str | None) -> ArchiveFile:
+    """Return the archive to search; if none is named and there are several, the error offers to search all."""
+    try:
+        return await app.find_archive(name)
+    except errors.ArchiveNotFound as error:
+        if not name and "available_archives" in error.details:
+            error.hint = "cross_file=true searches all; or use one of available_archives."
+            error.with_list("available_archives", error.details["available_archives"])
+        raise
 
 
 def _fields(hits: Hits) -> dict[str, Any]:

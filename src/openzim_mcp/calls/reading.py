@@ -16,7 +16,7 @@ class EntryResult(Struct, frozen=True):
 
 
 class EntryCall(Call[Result], frozen=True):
-    """A call about the entry at a path; a title or a URL is accepted as well."""
+    """A call about the entry at a path; a title, a URI or a URL of the original site is accepted as well."""
 
     path: str
 
@@ -26,11 +26,27 @@ class EntryCall(Call[Result], frozen=True):
         return self.path
 
 
+class LocatedEntry(Struct, frozen=True):
+    """The entry that a reference means."""
+
+    path: str
+    title: str
+    size: int = 0
+
+
+class LocateEntry(EntryCall[LocatedEntry | None], frozen=True):
+    """Find the entry that a reference means, if this archive has it."""
+
+    function = "reading.resolve:locate_entry"
+
+
 class Article(Struct, frozen=True):
-    """A page of an article as Markdown, and where the next page starts."""
+    """A page of an article as Markdown, where the next page starts, and the entry that was read."""
 
     markdown: str
     next_offset: int | None
+    path: str
+    title: str
 
 
 class ReadArticle(EntryCall[Article], frozen=True):
@@ -127,7 +143,7 @@ class SectionHead(SectionName, frozen=True):
 
 
 class Section(EntryResult, frozen=True):
-    """One section with its subsections, and its neighbours."""
+    """One section with its subsections, from an offset to `next_offset`, and its neighbours."""
 
     section: SectionHead
     content: str
@@ -137,26 +153,30 @@ class Section(EntryResult, frozen=True):
     next: SectionName | None
     parent: SectionName | None
     children: list[SectionName]
+    next_offset: int | None = None
 
 
 class ReadSection(EntryCall[Section], frozen=True):
-    """Read one section, or one definition such as a function in a manual."""
+    """Read one section, one definition such as a function in a manual, or what stands at an anchor."""
 
     function = "reading.section:read_section"
     name: str
     max_chars: int
     offset: int = 0
-    max_tokens: int | None = None
     compact: bool = True
 
 
 class EntryText(Struct, frozen=True):
-    """The text of one entry, from its start."""
+    """The start of the text of one entry, or of the part that a fragment names; `note` says which part that is."""
 
     title: str
     actual_path: str
     mime_type: str
     content: str
+    characters: int
+    note: str | None = None
+    lead: str | None = None
+    """What the article is about, without what stands before and beside it."""
 
 
 class ReadText(EntryCall[EntryText], frozen=True):
@@ -164,6 +184,7 @@ class ReadText(EntryCall[EntryText], frozen=True):
 
     function = "reading.article:read_text"
     max_chars: int
+    with_lead: bool = False
 
 
 class BinaryEntry(Struct, frozen=True):
@@ -207,10 +228,10 @@ class ReadRawEntry(Call[RawEntry], frozen=True):
 
 
 class ClosestTitle(Struct, frozen=True):
-    """The path of the entry with the closest title, if it is close enough, and the closest titles."""
+    """The path of the entry with the closest title, if it is close enough, and the closest ones."""
 
     path: str | None
-    did_you_mean: list[str]
+    did_you_mean: list[LocatedEntry]
 
 
 class FindClosestTitle(Call[ClosestTitle], frozen=True):
@@ -287,6 +308,17 @@ class FindRelated(EntryCall[RelatedArticles], frozen=True):
     function = "reading.links:find_related"
     offset: int
     limit: int
+
+
+class FindSimilar(EntryCall[RelatedArticles], frozen=True):
+    """Find the articles that have the same words as one."""
+
+    function = "search.similar:find_similar"
+    uses_index = True
+    cached = True
+    offset: int
+    limit: int
+    scan_seconds: float
 
 
 class LeadImage(EntryResult, frozen=True):

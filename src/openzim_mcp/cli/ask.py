@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from openzim_mcp.app.app import App
     from openzim_mcp.app.query.excerpts import Briefing
     from openzim_mcp.app.query.reply import QueryRequest, Reply
-    from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.cli.terminal import Block, Terminal
 
 _NO_NEXT_PAGE_HINT = "For more, use a larger --budget, `read` for a whole article, or `search --limit`."
@@ -42,7 +41,7 @@ def run(
     Quotes are needed only for characters that the shell treats specially, such as ? and '.
     """
 
-    async def work(app: App) -> Reply | Briefing | BinaryEntry:
+    async def work(app: App) -> Reply | Briefing:
         from openzim_mcp.app.query import ask  # noqa: PLC0415
         from openzim_mcp.app.query.reply import Reply  # noqa: PLC0415
 
@@ -75,13 +74,9 @@ def _parse_question(question: str, archive: str | None, budget: str | None) -> Q
         raise
 
 
-def _show_answer(terminal: Terminal, question: str, answer: Reply | Briefing | BinaryEntry) -> Exit | None:
+def _show_answer(terminal: Terminal, question: str, answer: Reply | Briefing) -> Exit | None:
     from openzim_mcp.app.query.reply import Reply  # noqa: PLC0415
-    from openzim_mcp.calls.reading import BinaryEntry  # noqa: PLC0415
 
-    if isinstance(answer, BinaryEntry):
-        terminal.show(answer, f"{answer.path}: {answer.mime_type}, {answer.size} bytes.")
-        return None
     assert isinstance(answer, Reply), "a briefing is the answer to synthesize=True only"
     terminal.show({"question": question, "answer": answer.text}, *_answer_blocks(answer))
     return Exit.NEGATIVE if answer.is_empty else None

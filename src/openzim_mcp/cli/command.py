@@ -74,6 +74,7 @@ EXIT_MEANINGS = {
 _EXIT_BY_ERROR: tuple[tuple[type[errors.OpenZimMcpError], Exit], ...] = (
     (errors.OpenZimMcpConfigurationError, Exit.USAGE),
     (errors.ArchiveNotFound, Exit.NEGATIVE),
+    (errors.AmbiguousEntry, Exit.NEGATIVE),
     (errors.EntryNotFound, Exit.NEGATIVE),
     (errors.SectionNotFound, Exit.NEGATIVE),
     (errors.OpenZimMcpValidationError, Exit.USAGE),

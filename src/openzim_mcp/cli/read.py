@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from openzim_mcp import errors
+from openzim_mcp import errors, uris
 from openzim_mcp.cli import command, runtime
 
 if TYPE_CHECKING:
@@ -22,13 +22,14 @@ _UNLIMITED_CHARS = 10_000_000
 
 
 class WholeArticle(msgspec.Struct, frozen=True):
-    """A complete article."""
+    """A complete article, or the part of it that a fragment names, which `note` tells."""
 
     archive: str
     path: str
     title: str
     mime_type: str
     content: str
+    note: str | None = None
 
 
 @command.command(
@@ -37,13 +38,13 @@ class WholeArticle(msgspec.Struct, frozen=True):
     "openzim-mcp read Ravenport --section History --archive isles",
 )
 @command.archive_option
-@click.option("--section", metavar="NAME", help="Show only this section: its heading, or its number in the outline.")
+@click.option("--section", metavar="NAME", help="Show only this section: its heading or words of it, or its number.")
 @click.option("--toc", is_flag=True, help="Show only the outline.")
 @command.words_and_directories("title")
 def run(
     terminal: Terminal, title: str, archive: str | None, section: str | None, directories: list[str], *, toc: bool
 ) -> None:
-    """Show an article, by its TITLE or path; typos are tolerated."""
+    """Show an article, by its TITLE, path, zim:// URI or URL on the original site; typos are tolerated."""
     if section and toc:
         raise click.UsageError("--section and --toc cannot be combined.")
 
@@ -61,28 +62,23 @@ def run(
     _show_article(terminal, runtime.run_with_archives(terminal, directories, work, requires_archive=True))
 
 
-async def _select_article(app: App, title: str, archive: str | None) -> tuple[ArchiveFile, str]:
-    """Return the archive and the path or title to read; of several archives, the one that has the closest title."""
-    from openzim_mcp.app.search import merge_hits  # noqa: PLC0415
-    from openzim_mcp.calls.search import FindTitles  # noqa: PLC0415
+async def _select_article(app: App, reference: str, archive: str | None) -> tuple[ArchiveFile, str]:
+    """Return the archive and what to read of it; without --archive, all are looked in."""
+    from openzim_mcp.app.references import locate_entry  # noqa: PLC0415
 
-    archives = (await app.scan()).archives
-    if archive is not None or len(archives) <= 1:
-        return await app.find_archive(archive), title
-    hits = merge_hits((await app.workers.call_each(archives, FindTitles(title, 0, 10))).results)
-    if not hits:
-        raise errors.EntryNotFound(
-            f"No archive has an article {title!r}.", hint=f"To search the full text: openzim-mcp search {title!r}"
-        )
-    best = min(hits, key=lambda hit: hit.title != title)
-    return await app.find_archive(best.archive), best.path
+    try:
+        return await locate_entry(app, reference, archive)
+    except errors.AmbiguousEntry as error:
+        rows = [uris.parse_uri(row["uri"]) for row in error.details["candidates"]]
+        names = ", ".join(uri.name_candidates[0] for uri in rows if uri)
+        raise errors.AmbiguousEntry(error.message, hint=f"Choose one with --archive: {names}.") from None
 
 
 async def _read_whole(app: App, archive: ArchiveFile, path: str) -> WholeArticle:
     from openzim_mcp.app.reading import read_entry_text  # noqa: PLC0415
 
     text = await read_entry_text(app, archive, path, _UNLIMITED_CHARS)
-    return WholeArticle(archive.file_name, text.actual_path, text.title, text.mime_type, text.content)
+    return WholeArticle(archive.file_name, text.actual_path, text.title, text.mime_type, text.content, text.note)
 
 
 def _show_article(terminal: Terminal, article: Section | TableOfContents | WholeArticle) -> None:
@@ -95,6 +91,8 @@ def _show_article(terminal: Terminal, article: Section | TableOfContents | Whole
         terminal.show(article, article.content, paged=True)
     else:
         terminal.show(article, f"# {article.title}", article.content, paged=True)
+        if article.note:
+            terminal.info(article.note)
     terminal.info(f"{article.archive}: {article.path}")
 
 

@@ -9,7 +9,7 @@ import mcp_types as types
 import msgspec
 
 from openzim_mcp import cursors, errors, uris
-from openzim_mcp.app import archives, health
+from openzim_mcp.app import archives, health, references
 from openzim_mcp.calls.reading import ReadRawEntry
 from openzim_mcp.protocol.context import caller_of
 from openzim_mcp.text import format_size, iso_time, safe_line
@@ -108,20 +108,10 @@ class Resources:
             )
         if uri.name is None:
             return _json_result(params.uri, await health.list_states(self.app))
-        archive = await self._find_archive(uri)
+        archive = await references.find_archive_of_uri(self.app, uri)
         if uri.path is None:
             return _json_result(params.uri, _overview_payload(await archives.read_overview(self.app, archive)))
         return _entry_result(params.uri, await self.app.workers.call(archive, ReadRawEntry(uri.path_candidates)))
-
-    async def _find_archive(self, uri: ZimUri) -> ArchiveFile:
-        missing = None
-        for name in uri.name_candidates:
-            try:
-                return await self.app.find_archive(name)
-            except errors.ArchiveNotFound as error:
-                missing = missing or error
-        assert missing is not None
-        raise missing
 
 
 def _operation(uri: ZimUri | None) -> Operation:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.context import RequestContext
 
+_STRUCTURED_CONTENT_SINCE = "2025-06-18"
 _READ_ONLY = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
 
@@ -150,7 +151,7 @@ async def call_tool(app: App, context: RequestContext, params: types.CallToolReq
             request = parse_request(tool.request, params.arguments)
             caller = _tool_caller(context)
             await app.charge(caller, *((tool.cost, 1) if tool.cost else request.cost()))
-            return _to_result(await tool.run(app, request, caller))
+            return _to_result(await tool.run(app, request, caller), context.protocol_version)
     except errors.OpenZimMcpError as error:
         return _structured_result(error.payload(tool.name), is_error=True)
 
@@ -161,16 +162,31 @@ def _tool_caller(context: RequestContext) -> Caller:
     return replace(caller_of(context), progress=progress, connection=context.session.client_params)
 
 
-def _to_result(result: msgspec.Struct | Reply) -> types.CallToolResult:
+def _to_result(result: msgspec.Struct | Reply, protocol_version: str) -> types.CallToolResult:
     if isinstance(result, Reply):
-        return _text_result(result.text, _answer_meta(result))
+        return _reply_result(result)
     if isinstance(result, Article):
         return _text_result(result.markdown)
-    structured = _structured_result(msgspec.to_builtins(result))
-    if not isinstance(result, BinaryEntry) or not result.mime_type.startswith("image/"):
-        return structured
-    image = types.ImageContent(type="image", data=result.data, mime_type=result.mime_type)
-    return structured.model_copy(update={"content": [*structured.content, image]})
+    if isinstance(result, BinaryEntry):
+        return _binary_result(result, protocol_version)
+    return _structured_result(msgspec.to_builtins(result))
+
+
+def _reply_result(reply: Reply) -> types.CallToolResult:
+    result = _text_result(reply.text, _answer_meta(reply))
+    if reply.image is None:
+        return result
+    image = types.ImageContent(type="image", data=reply.image.data, mime_type=reply.image.mime_type)
+    return result.model_copy(update={"content": [*result.content, image]})
+
+
+def _binary_result(entry: BinaryEntry, protocol_version: str) -> types.CallToolResult:
+    """Return the bytes of an entry once: as structured content or, for clients without it, in the text."""
+    payload = msgspec.to_builtins(entry)
+    if protocol_version < _STRUCTURED_CONTENT_SINCE:
+        return _text_result(msgspec.json.encode(payload).decode())
+    text = msgspec.json.encode({name: value for name, value in payload.items() if name != "data"}).decode()
+    return _text_result(text).model_copy(update={"structured_content": payload})
 
 
 def _answer_meta(reply: Reply) -> dict[str, object] | None:

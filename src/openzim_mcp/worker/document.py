@@ -58,14 +58,21 @@ _LINK_LIST_SHARE = 0.6
 _LIST_MARKER = re.compile(r"^ *(?:- |\d+\. )", re.MULTILINE)
 
 
+class Anchor(NamedTuple):
+    """A place of the page that a fragment of a URL can name: an id or `<a name>`, and the tag that has it."""
+
+    name: str
+    tag: str
+
+
 class Block(NamedTuple):
     """A piece of Markdown that is cut only if it does not fit as a whole."""
 
     kind: BlockKind
     text: str
     section: int
-    anchor: str = ""
-    """The id of a definition, by which it can be requested."""
+    anchors: tuple[Anchor, ...] = ()
+    """What stands before or inside it, by which it can be requested."""
 
     def as_line(self) -> str:
         """Return the block as part of a line."""
@@ -182,6 +189,12 @@ class Document:
                 if block.text.strip("*") not in names:
                     return tuple(dict.fromkeys(name for name in names if len(name) <= _MAX_NAME_CHARS))
         return ()
+
+    @cached_property
+    def anchors(self) -> dict[str, tuple[int, str]]:
+        """The number of the block and the tag of each anchor."""
+        rows = [(number, anchor) for number, block in enumerate(self.blocks) for anchor in block.anchors]
+        return {anchor.name: (number, anchor.tag) for number, anchor in reversed(rows)}
 
     @cached_property
     def _children(self) -> dict[int | None, list[int]]:

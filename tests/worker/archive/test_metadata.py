@@ -68,13 +68,19 @@ def test_illustrations_are_listed_by_size(zims: Path) -> None:
     ("text", "counts"),
     [
         ("text/html=5;image/png=2", {"text/html": 5, "image/png": 2}),
-        ("text/html;raw=true=3;text/css=1", {"text/html;raw=true": 3, "text/css": 1}),
+        ("text/html;raw=true=3;text/css=1", {"text/html": 3, "text/css": 1}),
+        ("text/html=2;text/html;raw=true=3;Text/HTML; charset=utf-8=4;undefined=7", {"text/html": 9, "undefined": 7}),
+        (
+            'text/plain=1;image/svg+xml; charset=utf-8; profile="https://www.mediawiki.org/wiki/a;b=3;c"=1;image/png=2',
+            {"text/plain": 1, "image/svg+xml": 1, "image/png": 2},
+        ),
+        ("text/html;level=1;charset=utf-8=3;image/svg+xml=1;image/svg+xml=2", {"text/html": 3, "image/svg+xml": 3}),
         ("", {}),
         ("garbage", {}),
         ("text/html=x;image/png=2", {"image/png": 2}),
     ],
 )
-def test_counter_keeps_mime_type_parameters(text: str, counts: dict[str, int]) -> None:
+def test_counter_sums_each_mime_type(text: str, counts: dict[str, int]) -> None:
     assert _parse_counter(text) == counts
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.calls.reading import ClosestTitle, FindClosestTitle
+from openzim_mcp.calls.reading import ClosestTitle, FindClosestTitle, LocatedEntry
 from openzim_mcp.calls.search import FindTitles, Suggestion, Suggestions, SuggestTitles, TitleHit, TitleHits
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.zim import Archive
@@ -145,7 +145,7 @@ def test_miss_names_the_closest_titles(zims: Path) -> None:
     closest = titles.find_closest_title(archive, FindClosestTitle("Hermitian operators in physics"))
 
     assert closest.path is None
-    assert "Hermitian matrix" in closest.did_you_mean
+    assert LocatedEntry("Hermitian_matrix", "Hermitian matrix") in closest.did_you_mean
 
 
 @pytest.mark.parametrize("requested", ["Hexagonal zeppelins", "Herbaceous", "of the which", "Quetzalcoatl"])

@@ -11,6 +11,7 @@ from openzim_mcp.app.archives import archive_titles
 from openzim_mcp.app.arguments import parse_request, require_text
 from openzim_mcp.app.caller import LOCAL, Caller
 from openzim_mcp.app.query import answers, handlers
+from openzim_mcp.app.query.cited_entries import follow_citations
 from openzim_mcp.app.query.interpret import (
     Interpretation,
     find_alternatives,
@@ -20,15 +21,14 @@ from openzim_mcp.app.query.interpret import (
 )
 from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply
 from openzim_mcp.app.search import fingerprint_archives
-from openzim_mcp.library.names import match_archive
+from openzim_mcp.library.names import match_archive, names_starting_with
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from openzim_mcp.app.app import App
     from openzim_mcp.app.query.excerpts import Briefing
-    from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.zimfile import ArchiveFile
 
 _IN_ARCHIVE = re.compile(
@@ -45,7 +45,7 @@ _MAX_ALTERNATIVES = 2
 _ABOUT_AN_ARTICLE = {"article", "links", "outline", "related", "section", "summary"}
 
 
-async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) -> Reply | Briefing | BinaryEntry:
+async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) -> Reply | Briefing:
     """Answer a query, and remember where the answer continues."""
     archives = await app.usable_archives()
     last = app.continuations.get(caller.connection)
@@ -73,9 +73,12 @@ def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
     return parse_request(QueryRequest, cursor.request | arguments | {"offset": cursor.position})
 
 
-async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
+async def _reply(context: QueryContext) -> Reply | Briefing:
     """Reply to the likeliest interpretation of a query."""
-    text, context = await _split_archive_name(context)
+    followed = await follow_citations(context)
+    if isinstance(followed, Reply):
+        return followed
+    text, context = await _split_archive_name(followed)
     if context.request.synthesize:
         return await answers.write_briefing(context, text)
     interpretations = interpret(text)
@@ -87,6 +90,7 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     if best.intent == "next":
         return await _reply(_next_page(context, best.slots))
     note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_title_note(context, ranked)
+    note = note or await _other_archives_note(context, best)
     requested = _requested_titles(ranked)
     if best.intent == "question" and requested:  # the words of the request are not what is asked about
         best = replace(best, slots={"query": requested[0]})
@@ -107,6 +111,15 @@ def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) ->
     return safe_line(f"(Read as: {request}. Or ask: {requests}.)", _MAX_NOTE_CHARS)
 
 
+async def _other_archives_note(context: QueryContext, best: Interpretation) -> str:
+    """Return a line that names the other archives with an article of the requested title."""
+    if best.title is None or len(context.archives) == 1:
+        return ""
+    others = (await context.archives_with_title(best.title))[1:]
+    names = ", ".join(archive.file_name for archive in others)
+    return safe_line(f"(Also in: {names}.)", _MAX_NOTE_CHARS) if names else ""
+
+
 async def _missing_title_note(context: QueryContext, ranked: Sequence[Interpretation]) -> str:
     """Return a line that says that no article has the requested title, if the query is answered as a question."""
     titles = _requested_titles(ranked)
@@ -121,14 +134,14 @@ def _requested_titles(ranked: Sequence[Interpretation]) -> list[str]:
     return [row.title for row in ranked if row.title and row.intent in _ABOUT_AN_ARTICLE]
 
 
-async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply | BinaryEntry:
+async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply:
     """Reply to an interpretation, with a note below that counts towards the budget."""
     request = context.request
     if note and request.max_tokens:
         tokens_left = int(request.max_tokens - tokens.estimate(f"\n\n{note}") * tokens.SAFETY_FACTOR)
         context = replace(context, request=request.model_copy(update={"compact_budget": tokens_left}))
     reply = await handlers.HANDLERS[interpretation.intent](context, interpretation.slots)
-    if not note or not isinstance(reply, Reply):
+    if not note:
         return reply
     continuation = reply.continuation
     if continuation:
@@ -158,21 +171,13 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
     """Split the name of an archive off a query, and restrict the context to that archive."""
     text = require_text(context.request.query)
     if context.request.zim_file_path:
-        return text, replace(context, archives=[await _find_archive(context, context.request.zim_file_path)])
+        return text, replace(context, archives=[await context.app.find_archive(context.request.zim_file_path)])
     match = _IN_ARCHIVE.search(text)
     if match is None:
         return text, context
     titles = await archive_titles(context.app, context.archives)
     named = match_archive(context.archives, match["name"])
-    archives = (
-        [named]
-        if named
-        else [
-            archive
-            for archive in context.archives
-            if _name_matches(match["name"], archive.name, titles.get(archive.name, ""))
-        ]
-    )
+    archives = [named] if named else _matching_archives(context.archives, titles, match["name"])
     if match["zim"] and not archives:
         archives = [await context.app.find_archive(match["name"] + match["zim"])]
     is_name = match["zim"] or match["archive"] or (len(match["name"]) >= _MIN_NAME_CHARS)
@@ -181,16 +186,10 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
     return text[: match.start()], replace(context, archives=archives)
 
 
-async def _find_archive(context: QueryContext, name: str) -> ArchiveFile:
-    """Return the archive of a name, or of a title as the description of the tool shows it."""
-    try:
-        return await context.app.find_archive(name)
-    except errors.ArchiveNotFound:
-        titles = await archive_titles(context.app, context.archives)
-        matches = [archive for archive in context.archives if titles.get(archive.name) == name]
-        if len(matches) != 1:
-            raise
-        return matches[0]
+def _matching_archives(archives: Sequence[ArchiveFile], titles: Mapping[str, str], name: str) -> list[ArchiveFile]:
+    """Return the archives that a name may mean: those whose names start with it, else those that contain its words."""
+    matching = [archive for archive in archives if _name_matches(name, archive.name, titles.get(archive.name, ""))]
+    return names_starting_with(matching, name.replace(" ", "_")) or matching
 
 
 def _name_matches(text: str, *names: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors, tokens, uris
-from openzim_mcp.app import reading
+from openzim_mcp.app import reading, references
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
 from openzim_mcp.app.query import excerpts
@@ -17,9 +17,9 @@ from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.archive import Metadata, ReadMetadata
 from openzim_mcp.calls.reading import (
+    Article,
     EntryResult,
     FindLeadImage,
-    FindRelated,
     PickRandomPath,
     ReadArticle,
     ReadBinary,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from openzim_mcp.calls import Call
-    from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.calls.search import Suggestions, TitleHits
     from openzim_mcp.zimfile import ArchiveFile
 
@@ -82,7 +81,7 @@ def _summarize_metadata(metadata: Metadata) -> str:
 
 async def _show_main_page(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive(slots.get("archive"))
-    return await _read_article_in(context, archive, await reading.main_path(context.app, archive))
+    return await _read_article_in(context, archive, await references.main_path(context.app, archive))
 
 
 async def _show_random_article(context: QueryContext, _: Slots) -> Reply:
@@ -91,16 +90,15 @@ async def _show_random_article(context: QueryContext, _: Slots) -> Reply:
     return await _read_summary_in(context, archive, path)
 
 
-async def _show_image(context: QueryContext, slots: Slots) -> BinaryEntry | Reply:
+async def _show_image(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["path"])
     image = await reading.read_or_closest(context.app, archive, FindLeadImage(slots["path"]))
     if image.image_path is None:
         return context.text_reply("The article has no picture in this archive.", _source(archive, image))
     entry = await reading.read_or_closest(context.app, archive, ReadBinary(image.image_path))
-    if entry.mime_type.startswith("image/"):
-        return entry
     uri = uris.entry_uri(archive.name, entry.path)
-    return Reply(f"{uris.path_in_text(entry.path)}: {entry.mime_type}, {entry.size} bytes. Its resource is {uri}")
+    line = f"{uris.path_in_text(entry.path)}: {entry.mime_type}, {entry.size} bytes — {uri}"
+    return Reply(line, image=entry if entry.mime_type.startswith("image/") else None)
 
 
 async def _browse(context: QueryContext, slots: Slots) -> Reply:
@@ -206,7 +204,7 @@ async def _read_summary_in(context: QueryContext, archive: ArchiveFile, path: st
 async def _list_related(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
     start = context.request.offset
-    page = await reading.read_or_closest(context.app, archive, FindRelated(slots["title"], start, context.limit))
+    page = await reading.find_related(context.app, archive, slots["title"], start, context.limit)
     rows = [f"- {article.title} ({uris.path_in_text(article.path)})" for article in page.related]
     return _links_reply(context, archive, page, rows, page.total)
 
@@ -247,26 +245,31 @@ async def _read_article(context: QueryContext, slots: Slots) -> Reply:
 
 async def _read_article_in(context: QueryContext, archive: ArchiveFile, path: str) -> Reply:
     request = context.request
+    # Of several archives, the reply says which one has the article; its URI is a guess until it is read.
+    source_tokens = tokens.estimate(_source(archive, EntryResult(path, path, ""))) if len(context.library) > 1 else 0
     call = ReadArticle(
         path,
         requested=path,
         offset=request.content_offset,
         max_chars=context.max_chars,
-        max_tokens=request.max_tokens,
+        max_tokens=int(request.max_tokens - source_tokens * tokens.SAFETY_FACTOR) if request.max_tokens else None,
         compact=request.compact,
     )
     article = await reading.read_or_closest(context.app, archive, call)
     stop = article.next_offset
     continuation = None if stop is None else request.model_copy(update={"content_offset": stop})
-    return Reply(article.markdown, continuation=continuation)
+    if not source_tokens:
+        return Reply(article.markdown, continuation=continuation)
+    source = _source(archive, article)
+    return Reply(f"{article.markdown}\n\n{source}", (source,), continuation)
 
 
-def _source(archive: ArchiveFile, entry: EntryResult, section: str = "") -> str:
+def _source(archive: ArchiveFile, entry: EntryResult | Article, section: str = "") -> str:
     uri = uris.entry_uri(archive.name, entry.path)
     return excerpts.source_line(entry.title, section, archive.file_name, uri)
 
 
-HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply | BinaryEntry]]] = {
+HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
     "archives": _list_archives,
     "health": _show_health,
     "metadata": _show_metadata,

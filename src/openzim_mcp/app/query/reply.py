@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, Field, model_validator
 
-from openzim_mcp import cursors, errors, tokens
+from openzim_mcp import cursors, errors, tokens, uris
 from openzim_mcp.app.arguments import BUDGETS, BudgetedRequest, check_start
 from openzim_mcp.app.query import excerpts
+from openzim_mcp.app.references import find_archive_of_uri, find_holders
 from openzim_mcp.app.search import fingerprint_archives
 from openzim_mcp.calls.search import ScoreTitles
+from openzim_mcp.library.names import newest_of_each
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import App
     from openzim_mcp.calls import Call, Result
+    from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.config import Operation
     from openzim_mcp.pool.pool import Outcomes
     from openzim_mcp.zimfile import ArchiveFile
@@ -73,6 +76,8 @@ class Reply:
     answered: bool | None = None
     confidence: float | None = None
     cited: tuple[excerpts.Source, ...] = ()
+    image: BinaryEntry | None = None
+    """A picture to show with the text."""
 
 
 @dataclass(frozen=True)
@@ -130,17 +135,28 @@ class QueryContext:
         return (await replace(self, archives=archives).call_each(ScoreTitles(titles, fuzzy))).results
 
     async def archive_with_title(self, title: str) -> ArchiveFile:
-        """Return the archive with the best match for a title."""
-        if len(self.archives) == 1:
-            return self.archives[0]
-        scores = await self.score_titles([title], [title])
-        best = max(scores, key=lambda name: scores[name][0], default=None)
-        if best is None or not scores[best][0]:
+        """Return the archive with the best match for a title; of several, the one with the fullest article."""
+        archives = await self.archives_with_title(title)
+        if not archives:
             raise errors.EntryNotFound(
                 f"No archive has an article {safe_line(title, 200)!r}.",
                 hint="Ask for it in other words, or search for it.",
             )
-        return next(archive for archive in self.archives if archive.name == best)
+        return archives[0]
+
+    async def archives_with_title(self, title: str) -> list[ArchiveFile]:
+        """Return the archives with the best match for a title, or for a URI its archive; the fullest article first."""
+        uri = uris.parse_uri(title)
+        if uri is not None and uri.name is not None:
+            return [await find_archive_of_uri(self.app, uri)]
+        if len(self.archives) == 1:
+            return list(self.archives)
+        scores = {name: row[0] for name, row in (await self.score_titles([title], [title])).items() if row[0]}
+        best = newest_of_each(self.archives, [name for name in scores if scores[name] == max(scores.values())])
+        if len(best) > 1:
+            sizes = {holder.name: entry.size for holder, entry in await find_holders(self.app, title, best)}
+            best.sort(key=lambda archive: -sizes.get(archive.name, 0))
+        return best
 
     def text_reply(self, text: str, source: str = "", default: float = DEFAULT_TOKENS) -> Reply:
         """Reply with a text, truncated to the budget, and its source line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from openzim_mcp.calls.archive import ArchiveIdentity, IndexCapabilities, Metadata, Namespace
@@ -14,11 +15,16 @@ if TYPE_CHECKING:
 
 _SAMPLED_PATHS = 5
 _MAX_VALUE_CHARS = 1000
+_MAX_TYPE_CHARS = 100
+_MAX_COUNT_DIGITS = 15
 _KEYS_ALSO_IN_LOWER_CASE = (
     "Title", "Language", "Creator", "Publisher", "Flavour", "Date", "Name", "Description", "Source", "License", "Tags",
 )  # fmt: skip
 _ILLUSTRATION = re.compile(r"Illustration_(\d+)x(\d+)@(\d+)")
-_COUNTER = re.compile(r"\s*(?P<mime>[^;=]+(?:;[^;=]+=[^;=]+(?==))*)=(?P<count>\d+)(?:;|$)")
+# As in `text/html=5`, `text/html;raw=true=3` and `image/svg+xml; charset=utf-8; profile="https://a;b"=1`.
+_COUNTER = re.compile(
+    r"(?:^|;)\s*(?P<type>[^\s;=\"]+)(?:\s*;\s*[\w.-]+=(?:\"[^\"]*\"|[^;=\"]*))*\s*=\s*(?P<count>\d+)\s*(?=;|$)"
+)
 _DESCRIPTIONS = {
     ("A", False): "articles",
     ("B", False): "article metadata",
@@ -49,7 +55,7 @@ def read_metadata(archive: Archive, call: ReadMetadata) -> Metadata:
         archive_identity=ArchiveIdentity(archive.uuid, archive.is_multipart),
         index_capabilities=IndexCapabilities(archive.has_fulltext_index, archive.has_title_index),
         illustrations=["{}x{}@{}".format(*m.groups()) for key in raw if (m := _ILLUSTRATION.fullmatch(key))],
-        counter_breakdown=_parse_counter(texts["Counter"]) if "Counter" in texts else None,
+        counter_breakdown=_parse_counter(raw["Counter"].decode(errors="replace")) if "Counter" in raw else None,
     )
 
 
@@ -80,5 +86,8 @@ def _describe_namespace(archive: Archive, letter: str) -> Namespace:
 
 
 def _parse_counter(text: str) -> dict[str, int]:
-    """Parse `text/html=5;image/png=2`; a MIME type may have parameters, as in `text/html;raw=true=3`."""
-    return {match["mime"]: int(match["count"]) for match in _COUNTER.finditer(text)}
+    """Return how many entries there are of each MIME type, whatever its parameters."""
+    counts: Counter[str] = Counter()
+    for match in _COUNTER.finditer(text):
+        counts[safe_line(match["type"].lower(), _MAX_TYPE_CHARS)] += int(match["count"][:_MAX_COUNT_DIGITS])
+    return dict(counts)

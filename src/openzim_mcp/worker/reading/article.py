@@ -23,6 +23,7 @@ from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers import is_page, read_document
 from openzim_mcp.worker.readers.html.reader import read_html
 from openzim_mcp.worker.reading import resolve
+from openzim_mcp.worker.reading.parts import find_fragment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
         ReadTableOfContents,
         ReadText,
     )
-    from openzim_mcp.worker.document import Document
+    from openzim_mcp.worker.document import Block, Document
     from openzim_mcp.worker.zim import Archive, Item
 
 _CACHE_BYTES = 32 << 20
@@ -85,9 +86,11 @@ def load_page(archive: Archive, path: str) -> tuple[Item, Document]:
 
 def read_article(archive: Archive, call: ReadArticle) -> Article:
     """Return a page of an article as Markdown, under a header with title, path and type."""
-    item, page = load_page(archive, call.path)
-    blocks = render.collapse_large_blocks(page, page.blocks) if call.compact else page.blocks
-    header = _header(item, page, call.requested)
+    item, fragment = resolve.require_place(archive, call.path)
+    page = document(archive, item)
+    blocks, note = _select_part(page, fragment)
+    blocks = render.collapse_large_blocks(page, blocks) if call.compact else blocks
+    header = _header(item, page, call.requested, note)
     piece = render.slice_at_block(blocks, call.offset, call.max_chars)
     if call.max_tokens is not None:
         room = call.max_tokens - tokens.estimate(header) * tokens.SAFETY_FACTOR - _CONTINUATION_TOKENS
@@ -95,7 +98,8 @@ def read_article(archive: Archive, call: ReadArticle) -> Article:
         piece = by_tokens if len(by_tokens.text) <= call.max_chars else piece
     check_offset(item, call.offset, piece.total)
     text = piece.text or "(This entry has no text.)"
-    return Article(f"{header}\n\n{text}{_continuation(piece)}", None if piece.done else piece.stop)
+    markdown = f"{header}\n\n{text}{_continuation(piece)}"
+    return Article(markdown, None if piece.done else piece.stop, item.path, item.title)
 
 
 def check_offset(item: Item, offset: int, total: int, unit: str = "characters") -> None:
@@ -111,21 +115,30 @@ def _continuation(piece: render.Slice) -> str:
     return "" if piece.done else f"\n\n{continuation_line(piece.stop, piece.total)}"
 
 
-def _header(item: Item, page: Document, requested: str) -> str:
+def _select_part(page: Document, fragment: str) -> tuple[Sequence[Block], str]:
+    """Return the blocks that a fragment names, or all of them, and a line that says which these are."""
+    if not fragment:
+        return page.blocks, ""
+    part = find_fragment(page, fragment)
+    if part is None:
+        return page.blocks, f"Note: the page has no part {safe_line(fragment, 100)!r}; this is its start"
+    return part.blocks, f"Section: {safe_line(part.name.title, 200)}"
+
+
+def _header(item: Item, page: Document, requested: str, part: str) -> str:
     title = safe_line(page.title or item.title, 300)
     path = f"Path: {path_in_text(item.path)}"
-    if requested != item.path:
+    if not resolve.is_same_path(requested, item.path):
         path = f"Requested Path: {safe_line(requested, 300)}\nActual Path: {path_in_text(item.path)}"
     hidden = page.dropped.get("hidden", 0)
-    note = f"\nNote: {hidden} characters of hidden text left out" if hidden and hidden > len(page.body) else ""
-    return f"# {title}\n\nTitle: {safe_line(item.title, 300)}\n{path}\nType: {item.mime_type}{note}\n\n## Content"
+    note = f"Note: {hidden} characters of hidden text left out" if hidden and hidden > len(page.body) else ""
+    facts = [f"Title: {safe_line(item.title, 300)}", path, f"Type: {item.mime_type}", part, note]
+    return "\n".join([f"# {title}\n", *filter(None, facts), "\n## Content"])
 
 
 def read_summary(archive: Archive, call: ReadSummary) -> Summary:
     """Return the lead of an article, without boxes, hatnotes and captions."""
     item, page = load_page(archive, call.path)
-    lead = [block for block in page.lead if block.kind in _SUMMARY_KINDS]
-    blocks = lead or [block for block in page.blocks if block.kind in _SUMMARY_KINDS][:1]
     facts = _take_rows([(safe_line(name, _FACT_CHARS), safe_line(value, _FACT_CHARS)) for name, value in page.facts])
     all_meanings = _list_meanings(page) if page.is_disambiguation else []
     meanings = [row for (row,) in _take_rows([(safe_line(row, _FACT_CHARS),) for row in all_meanings])]
@@ -133,7 +146,7 @@ def read_summary(archive: Archive, call: ReadSummary) -> Summary:
         path=item.path,
         title=item.title,
         archive=archive.file_name,
-        summary=render.slice_at_block(blocks, 0, _SUMMARY_CHARS).text.rstrip(),
+        summary=_lead_text(page),
         description=safe_line(page.description, _FACT_CHARS) or None,
         facts=dict(facts) or None,
         meanings=meanings if page.is_disambiguation else None,
@@ -150,6 +163,12 @@ def _take_rows(rows: Sequence[_Row]) -> list[_Row]:
             break
         taken.append(row)
     return taken
+
+
+def _lead_text(page: Document) -> str:
+    lead = [block for block in page.lead if block.kind in _SUMMARY_KINDS]
+    blocks = lead or [block for block in page.blocks if block.kind in _SUMMARY_KINDS][:1]
+    return render.slice_at_block(blocks, 0, _SUMMARY_CHARS).text.rstrip()
 
 
 def _list_meanings(page: Document) -> list[str]:
@@ -202,10 +221,13 @@ def _page_of_headings(
 
 
 def read_text(archive: Archive, call: ReadText) -> EntryText:
-    """Return the text of an entry, and where it continues if it is long."""
-    item, page = load_page(archive, call.path)
-    piece = render.slice_at_block(page.blocks, 0, call.max_chars)
-    return EntryText(item.title, item.path, item.mime_type, piece.text + _continuation(piece))
+    """Return the start of the text of an entry, and the length of all of it."""
+    item, fragment = resolve.require_place(archive, call.path)
+    page = document(archive, item)
+    blocks, note = _select_part(page, fragment)
+    piece = render.slice_at_block(blocks, 0, call.max_chars)
+    lead = _lead_text(page) if call.with_lead else None
+    return EntryText(item.title, item.path, item.mime_type, piece.text, piece.total, note or None, lead)
 
 
 def pick_random_path(archive: Archive, _call: PickRandomPath) -> str:

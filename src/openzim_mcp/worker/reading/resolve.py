@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from openzim_mcp import errors
+from openzim_mcp.calls.reading import LocatedEntry
 from openzim_mcp.text import safe_line
-from openzim_mcp.uris import is_zim_uri, parse_uri
+from openzim_mcp.uris import is_web_url, is_zim_uri, parse_uri
+from openzim_mcp.worker.reading import sites
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from openzim_mcp.calls.reading import LocateEntry
     from openzim_mcp.worker.zim import Archive, Item
 
 # Articles are in namespace A in archives older than 2021 and in C since; a caller need not know which.
@@ -21,22 +24,58 @@ _NAMESPACE_PREFIXES = ("A/", "C/", "I/", "-/")
 
 def resolve_entry(archive: Archive, requested: str) -> Item | None:
     """Return the entry that a path, title, URL of the original site or `zim://` URI means. Asks no index."""
-    for spelling in _entry_spellings(requested):
-        item = find_path(archive, spelling) or archive.find_by_title(spelling)
-        if item is not None:
-            return item
-    return None
+    place = _find_place(archive, requested)
+    return place[0] if place else None
 
 
 def require_entry(archive: Archive, requested: str) -> Item:
     """Return the same, or raise `EntryNotFound`."""
-    item = resolve_entry(archive, requested)
-    if item is None:
+    return require_place(archive, requested)[0]
+
+
+def require_place(archive: Archive, requested: str) -> tuple[Item, str]:
+    """Return the entry, and the fragment that names a part of it; or raise `EntryNotFound`."""
+    place = _find_place(archive, requested)
+    if place is not None:
+        return place
+    name = safe_line(requested, 200)
+    if not is_web_url(requested):
         raise errors.EntryNotFound(
-            f"{archive.name!r} has no entry {safe_line(requested, 200)!r}.",
+            f"{archive.name!r} has no entry {name!r}.",
             hint="Check the path or the title; zim_browse lists what there is.",
         )
-    return item
+    hosts = sites.site_hosts(archive)
+    hint = f"Its pages are of {', '.join(hosts)}." if hosts else "Ask for the page by its title."
+    raise errors.EntryNotFound(f"{archive.name!r} has no page {name!r}.", hint=hint)
+
+
+def locate_entry(archive: Archive, call: LocateEntry) -> LocatedEntry | None:
+    """Return the entry that a reference means, or None; a URL must be of the site that the archive holds."""
+    place = _find_place(archive, call.path, is_strict=True)
+    return LocatedEntry(place[0].path, place[0].title, place[0].size) if place else None
+
+
+def _find_place(archive: Archive, requested: str, *, is_strict: bool = False) -> tuple[Item, str] | None:
+    """Return an entry and a fragment; a path that holds a `#` itself wins over a fragment."""
+    for reference, fragment in _split_fragment(requested):
+        for spelling in _entry_spellings(archive, reference, is_strict=is_strict):
+            item = find_path(archive, spelling) or archive.find_by_title(spelling)
+            if item is not None:
+                return item, fragment
+    return None
+
+
+def _split_fragment(requested: str) -> Iterator[tuple[str, str]]:
+    before, mark, fragment = requested.rpartition("#")
+    if not mark or not is_web_url(requested):
+        yield requested, ""
+    if mark and before.strip():
+        yield before, unquote(fragment).strip()
+
+
+def is_same_path(requested: str, path: str) -> bool:
+    """Return whether a reference names a path as it is, if only as a `zim://` URI or with a fragment."""
+    return any(path in {reference, entry_name(reference)} for reference, _ in _split_fragment(requested))
 
 
 def find_path(archive: Archive, path: str) -> Item | None:
@@ -74,12 +113,10 @@ def prefix_spellings(prefix: str) -> list[str]:
     return [*plain, *(text[:1].upper() + text[1:] for text in plain)]
 
 
-def _entry_spellings(requested: str) -> Iterator[str]:
-    """Yield the paths and titles that a request may mean, the likeliest first."""
+def _entry_spellings(archive: Archive, reference: str, *, is_strict: bool) -> Iterator[str]:
+    """Yield the paths and titles that a reference may mean, the likeliest first."""
     yielded: set[str] = set()
-    name = entry_name(requested)
-    without_fragment = name.partition("#")[0]
-    for form in (requested, name, unquote(name), without_fragment, unquote(without_fragment)):
+    for form in _reference_forms(archive, reference, is_strict=is_strict):
         for prefix in ("", *_NAMESPACE_PREFIXES):
             bare = form.removeprefix(prefix)
             for variant in (bare, bare.replace(" ", "_"), bare.replace("_", " "), bare[:1].upper() + bare[1:]):
@@ -89,14 +126,24 @@ def _entry_spellings(requested: str) -> Iterator[str]:
                         yield spelling
 
 
-def entry_name(requested: str) -> str:
+def _reference_forms(archive: Archive, reference: str, *, is_strict: bool) -> Iterator[str]:
+    if is_web_url(reference):
+        yield from sites.page_names(archive, reference)
+        # Where nothing tells which site an archive holds, a caller who names it may be right.
+        if is_strict or sites.site_hosts(archive):
+            return
+    name = entry_name(reference)
+    yield from (reference, name, unquote(name))
+    if sites.may_lack_scheme(reference):
+        yield from sites.page_names(archive, reference)
+
+
+def entry_name(reference: str) -> str:
     """Return the part of a URL or URI that names the entry; a path without `./` and `/` before it."""
-    text = requested.strip()
+    text = reference.strip()
     if is_zim_uri(text):
         uri = parse_uri(text)
         return uri.path_candidates[0] if uri else ""
-    parts = urlsplit(text)
-    if parts.scheme in {"http", "https"} and parts.netloc:
-        page = parts.path.lstrip("/") + (f"?{parts.query}" if parts.query else "")
-        return unquote(page.removeprefix("wiki/")) if page.startswith("wiki/") else f"{parts.netloc}/{page}"
+    if is_web_url(text):
+        return unquote(sites.split_url(text).path.strip("/").rpartition("/")[2])
     return text.removeprefix("./").lstrip("/")

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors
-from openzim_mcp.calls.reading import ClosestTitle
+from openzim_mcp.calls.reading import ClosestTitle, LocatedEntry
 from openzim_mcp.calls.search import MATCH_ORDER, Suggestion, Suggestions, TitleHit, TitleHits
 from openzim_mcp.text import edit_distance, normalize, title_key, title_words, tokenize
 from openzim_mcp.worker.reading import article
@@ -43,13 +43,14 @@ _MIN_SIMILARITY = 0.85
 """From this similarity on, an entry is taken for the one that was requested."""
 _MAX_EDITS_BY_CHARS = ((8, 2), (4, 1), (0, 0))
 """How many edits apart two spellings of a word may be, from a number of characters on."""
-_MAX_CLOSEST_TITLES = 5
+_MAX_CLOSEST_TITLES = 3
 _MAX_SIMILAR_CANDIDATES = 20
 _CONTRACTION = re.compile(
     r"\b((?:ai|are|ca|could|did|do|does|had|has|have|is|should|was|were|wo|would)n(?=t)|how|i|that|they|what|who|you)"
     r"(t|d|ll|re|ve)\b",
     re.IGNORECASE,
 )
+_FRAGMENT = re.compile(r"(?<=[^\s/])#\S+$")
 _LISTING_PATH = re.compile(r"(?:^|/)(?:tagged|tags|users?)(?:/|$)|[?&_](?:page|sort|tab)=")
 
 
@@ -207,7 +208,18 @@ def _fuzzy_matches(archive: Archive, key: str) -> list[TitleMatch]:
 
 def find_closest_title(archive: Archive, call: FindClosestTitle) -> ClosestTitle:
     """Return the entry whose title is closest to a requested path or title that no entry has."""
-    return closest_title(archive, call.requested)
+    requested = _FRAGMENT.sub("", call.requested)
+    closest = closest_title(archive, requested)
+    if closest.path is None:
+        text = _plain_title(entry_name(requested).replace("_", " "))
+        near = [row.path for row in closest.did_you_mean if _is_one_letter_off(text, _plain_title(row.title))]
+        return ClosestTitle(near[0] if len(near) == 1 else None, closest.did_you_mean)
+    return closest
+
+
+def _is_one_letter_off(text: str, title: str) -> bool:
+    """Return whether a title of some length differs by one letter, which is a small share only of a long one."""
+    return len(text) >= _ONE_EDIT_MAX_CHARS and edit_distance(text, title, 1) == 1
 
 
 def closest_title(archive: Archive, requested: str) -> ClosestTitle:
@@ -223,7 +235,8 @@ def closest_title(archive: Archive, requested: str) -> ClosestTitle:
     closest = {match.target: match for match in sorted(similarity, key=lambda match: similarity[match])}
     related = [match for match in reversed(closest.values()) if _is_related(text, match.target_title, stop_words)]
     best = related[0] if related and similarity[related[0]] >= _MIN_SIMILARITY else None
-    return ClosestTitle(best.target if best else None, [match.target_title for match in related[:_MAX_CLOSEST_TITLES]])
+    closest_entries = [LocatedEntry(match.target, match.target_title) for match in related[:_MAX_CLOSEST_TITLES]]
+    return ClosestTitle(best.target if best else None, closest_entries)
 
 
 def _is_related(text: str, title: str, stop_words: frozenset[str]) -> bool:

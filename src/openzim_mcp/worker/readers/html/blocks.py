@@ -96,6 +96,7 @@ def add_list(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
         if child.tag in {"ul", "ol", "menu"} and walker.depth < MAX_DEPTH:
             lines += [_indent("  " if is_indented else "", block.text) for block in _sublist(walker, child)]
         elif child.tag and child.tag[0] != "-" and not walker.is_skipped(child, child.attributes):
+            walker.add_anchor(child.id, "li")
             item = walker.walk_into_blocks(child)
             if item:
                 marker = f"{number}. " if is_ordered else "- "
@@ -150,9 +151,11 @@ def _add_definition(walker: Walker, node: LexborNode) -> None:
     if node.tag == "dt":
         _add_term(walker, node)
         return
+    walker.add_anchor(node.id, "dd")
     for block in walker.walk_into_blocks(node):
         text = f": {block.text}" if block.kind == "paragraph" else block.text
-        walker.blocks.append(block._replace(text=text, section=walker.outline.current))
+        anchors = (*walker.take_anchors(), *block.anchors)
+        walker.blocks.append(block._replace(text=text, section=walker.outline.current, anchors=anchors))
 
 
 def _add_term(walker: Walker, node: LexborNode) -> None:
@@ -171,7 +174,8 @@ def _add_term(walker: Walker, node: LexborNode) -> None:
         text = remove_mark(walker.walk_into_line(node), "**").strip(_PERMALINK_MARKS)
         term = f"**{text}**"
     if text:
-        walker.add_block("definition", term, attributes.get("id") or "")
+        walker.add_anchor(attributes.get("id"), "dt")
+        walker.add_block("definition", term)
 
 
 def add_preformatted(walker: Walker, node: LexborNode, _attributes: Attributes) -> None:

@@ -13,6 +13,11 @@ SKIPPED_IDS = frozenset(
     "toc catlinks siteSub contentSub jump-to-nav footer mw-navigation mw-head mw-panel p-lang-btn vector-toc "
     "siteNotice coordinates mw-data-after-content zimfooter".split()
 )
+_LAYOUT_IDS = frozenset(
+    "mw-content-text mw-content bodyContent bodycontent content content-wrapper contents contentwrapper mainContent "
+    "main main-content main_content maincontent page page-content wrapper container body article app root pcs "
+    "firstHeading globalWrapper column-content documentwrapper bodywrapper".split()
+)
 _SKIPPED_CLASSES = frozenset(
     # MediaWiki
     "navbox navbox-styles vertical-navbox sidebar persondata editsection mw-editsection mw-editsection-like toc "
@@ -78,8 +83,8 @@ def is_sign(text: str) -> bool:
 
 
 def is_generated_id(name: str) -> bool:
-    """Return whether an id is one that MediaWiki's parser gives to every element, such as mwAb."""
-    return name.startswith("mw") and len(name) <= 6  # noqa: PLR2004
+    """Return whether an id says nothing of the content: of the layout, or MediaWiki's of any element, such as mwAb."""
+    return (name.startswith("mw") and len(name) <= 6) or name in _LAYOUT_IDS  # noqa: PLR2004
 
 
 @lru_cache(maxsize=20_000)

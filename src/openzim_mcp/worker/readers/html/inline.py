@@ -25,8 +25,8 @@ _PERMALINKS = frozenset({"¶", "#", "§", "🔗"})
 def walk_link(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Keep the text of a link in the line, and the link itself in the list of links."""
     href = attributes.get("href")
+    walker.add_anchor(attributes.get("name"), "a")
     if href is None:
-        walker.last_anchor = attributes.get("name") or walker.last_anchor
         walker.walk(node)
         return
     link = walker.resolve_link(href)

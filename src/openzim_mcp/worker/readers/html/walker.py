@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
-from openzim_mcp.worker.document import Block, Document, Link
+from openzim_mcp.worker.document import Anchor, Block, Document, Link
 from openzim_mcp.worker.readers.html.boilerplate import (
     SKIPPED_IDS,
     SKIPPED_TAGS,
@@ -78,6 +78,8 @@ class Walker:
         self.dropped: Counter[str] = Counter()
         self.description = ""
         self.last_anchor = ""
+        self._anchors: list[Anchor] = []
+        """The anchors of the block being made."""
         self.is_in_link = False
         self.is_in_table = False
         self.is_nested = False
@@ -155,8 +157,7 @@ class Walker:
             is_post = name == "question" or name.startswith("answer")
             if is_post and self._handlers.post(self, node, name, attributes):
                 return True
-            if not is_generated_id(name):
-                self.last_anchor = name
+            self.add_anchor(name, tag)
         return self._is_hidden(node, attributes) or self._is_struck(node, tag, attributes)
 
     def _is_struck(self, node: LexborNode, tag: str, attributes: Attributes) -> bool:
@@ -246,7 +247,19 @@ class Walker:
         if self.buffer:
             self.add_block(kind, escape_markdown(self.take_inline()))
 
-    def add_block(self, kind: BlockKind, text: str, anchor: str = "") -> None:
+    def add_anchor(self, name: str | None, tag: str) -> None:
+        """Remember a place that a link can lead to; the next block starts there, or the one being made has it."""
+        if name and not is_generated_id(name):
+            self.last_anchor = name
+            self._anchors.append(Anchor(name, tag))
+
+    def take_anchors(self) -> tuple[Anchor, ...]:
+        """Return the anchors of the block that is finished."""
+        anchors = tuple(self._anchors)
+        self._anchors.clear()
+        return anchors
+
+    def add_block(self, kind: BlockKind, text: str) -> None:
         """Add a finished block, unless it is a table of contents: mostly links to places on the same page."""
         if not text:
             return
@@ -256,8 +269,11 @@ class Walker:
             may_be_contents = kind in {"list", "paragraph"} and linked > _MIN_CONTENTS_CHARS
             if may_be_contents and linked > _CONTENTS_SHARE * len(text):
                 self.dropped["contents"] += 1
+                self.take_anchors()
                 return
-        self.blocks.append(Block(kind, text, self.outline.current, anchor))
+        # Most nested blocks become part of a list or a cell, which gets their anchors; a definition stays one.
+        anchors = self.take_anchors() if not self.is_nested or kind == "definition" else ()
+        self.blocks.append(Block(kind, text, self.outline.current, anchors))
 
     def open_section(self, title: str, level: int, anchor: str, kind: SectionKind = "text") -> None:
         """Start a section with its heading."""
