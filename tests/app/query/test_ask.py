@@ -40,7 +40,7 @@ def both_server(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPa
     ("query", "expected"),
     [
         ("Who founded Ravenport?", "The town was founded in 1743"),
-        ("list available ZIM files", "1 archive:\n- isles_en_all_2026-01.zim"),
+        ("list available ZIM files", "1 archive:\n- isles_en_all_2026-01.zim: Test; en, "),
         (
             "search for herring in isles_en_all.zim",
             "results for 'herring' in isles_en_all_2026-01.zim:\n\n1. **Herring**",
@@ -277,7 +277,7 @@ def test_comparison_cites_each_article(isles_server: StdioServer) -> None:
 
 def test_metadata_of_several_archives_is_a_list(both_server: StdioServer) -> None:
     assert ask(both_server, "how many articles are there?").startswith(
-        "2 archives:\n- isles_en_all_2026-01.zim: Test, eng"
+        "2 archives, 19 articles:\n- isles_en_all_2026-01.zim: Test; en"
     )
 
 

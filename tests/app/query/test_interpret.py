@@ -35,15 +35,15 @@ def best_interpretation(query: str, title_scores: dict[str, float]) -> Interpret
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
 def test_example_has_the_intent_of_its_row(name: str, example: str) -> None:
-    title = interpret_as(name, example).title
+    key = interpret_as(name, example).score_key
 
-    assert best_interpretation(example, {title: 1.0} if title else {}).intent == name
+    assert best_interpretation(example, {key: 1.0} if key else {}).intent == name
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
 def test_canonical_request_has_the_same_interpretation(name: str, example: str) -> None:
     interpretation = interpret_as(name, example)
-    title_scores = {interpretation.title: 1.0} if interpretation.title else {}
+    title_scores = {interpretation.score_key: 1.0} if interpretation.score_key else {}
 
     best, *others = rank_interpretations(interpret(interpretation.canonical_request), title_scores)
 

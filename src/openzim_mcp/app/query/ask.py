@@ -10,7 +10,7 @@ from openzim_mcp import cursors, errors, tokens
 from openzim_mcp.app.archives import archive_titles
 from openzim_mcp.app.arguments import parse_request, require_text
 from openzim_mcp.app.caller import LOCAL, Caller
-from openzim_mcp.app.query import answers, handlers
+from openzim_mcp.app.query import answers, handlers, library
 from openzim_mcp.app.query.interpret import (
     Interpretation,
     find_alternatives,
@@ -35,7 +35,6 @@ _IN_ARCHIVE = re.compile(
     r"(?P<archive>\s+(?:archive|file|zim))?[?.!]*$",
     re.IGNORECASE,
 )
-_WORDS = re.compile(r"[^\W_]+")
 _MIN_NAME_CHARS = 4
 _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
@@ -74,6 +73,9 @@ def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
 
 async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     """Reply to the likeliest interpretation of a query."""
+    about_archive = await _reply_about_archive(context)
+    if about_archive:
+        return about_archive
     text, context = await _split_archive_name(context)
     if context.request.synthesize:
         return await answers.write_briefing(context, text)
@@ -95,6 +97,18 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
         if best.title is None or (scores.get(best.title, 0.0) > 0 and best.intent != "part"):
             raise
     return await answers.answer_question(context, {"query": text})
+
+
+async def _reply_about_archive(context: QueryContext) -> Reply | None:
+    """Reply to a request about an archive, or about those in a language, if the query is one."""
+    if context.request.synthesize:
+        return None
+    for row in interpret(require_text(context.request.query)):
+        archives = await library.named_archives(context, row) if row.archive_match else []
+        if row.intent == "archives_in" or archives:
+            reply = await handlers.HANDLERS[row.intent](replace(context, archives=archives), row.slots)
+            return reply if isinstance(reply, Reply) else None
+    return None
 
 
 def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) -> str:
@@ -165,7 +179,7 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
     archives = [
         archive
         for archive in context.archives
-        if _name_matches(match["name"], archive.name, titles.get(archive.name, ""))
+        if library.name_matches(match["name"], archive.name, titles.get(archive.name, ""))
     ]
     if match["zim"] and not archives:
         archives = [await context.app.find_archive(match["name"] + match["zim"])]
@@ -185,10 +199,3 @@ async def _find_archive(context: QueryContext, name: str) -> ArchiveFile:
         if len(matches) != 1:
             raise
         return matches[0]
-
-
-def _name_matches(text: str, *names: str) -> bool:
-    """Return whether one of an archive's names starts with a text, or contains all its words."""
-    words = _WORDS.findall(text.casefold())
-    words_of_names = [_WORDS.findall(name.casefold()) for name in names]
-    return any("".join(name).startswith("".join(words)) or set(words) <= set(name) for name in words_of_names)

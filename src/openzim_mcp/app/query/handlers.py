@@ -10,12 +10,11 @@ from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app import reading
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
-from openzim_mcp.app.query import excerpts
+from openzim_mcp.app.query import excerpts, library
 from openzim_mcp.app.query.answers import answer_question, compare, no_results_reply, not_searched
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
 from openzim_mcp.app.search import merge_hits
-from openzim_mcp.calls.archive import Metadata, ReadMetadata
 from openzim_mcp.calls.reading import (
     EntryResult,
     FindLeadImage,
@@ -42,42 +41,14 @@ if TYPE_CHECKING:
 _OUTLINE_ROWS = 100
 _SNIPPET_CHARS = 160
 _MAX_SUMMARIES = 10
-_METADATA_SHOWN = ("title", "description", "language", "creator", "publisher", "date", "flavour")
 
 Slots = dict[str, str]
-
-
-async def _list_archives(context: QueryContext, _: Slots) -> Reply:
-    archives = (await context.app.scan()).archives
-    rows = [
-        f"- {archive.file_name}{f' (unusable: {archive.problem})' if archive.problem else ''}"
-        for archive in archives[context.request.offset :]
-    ]
-    return context.list_reply("1 archive:" if len(archives) == 1 else f"{len(archives)} archives:", rows)
 
 
 async def _show_health(context: QueryContext, _: Slots) -> Reply:
     health = (await report_server(context.app)).health
     notes = [*health.warnings, *health.recommendations]
     return context.text_reply("\n".join([f"The server is {health.status}.", *(f"- {note}" for note in notes)]))
-
-
-async def _show_metadata(context: QueryContext, slots: Slots) -> Reply:
-    if "archive" in slots:
-        context = replace(context, archives=[await context.archive(slots["archive"])])
-    described = (await context.call_each(ReadMetadata())).results.values()
-    if len(described) != 1:
-        rows = [f"- {metadata.archive}: {_summarize_metadata(metadata)}" for metadata in described]
-        return context.list_reply(f"{len(rows)} archives:", rows)
-    (metadata,) = described
-    values = metadata.metadata | {name: str(count) for name, count in metadata.counts.items() if count}
-    rows = [f"- {name}: {values[name]}" for name in (*_METADATA_SHOWN, *metadata.counts) if values.get(name)]
-    return context.text_reply("\n".join([f"{metadata.archive}:", *rows]))
-
-
-def _summarize_metadata(metadata: Metadata) -> str:
-    values = (metadata.metadata.get(name) for name in ("title", "language", "date"))
-    return ", ".join([*filter(None, values), f"{metadata.counts['articles']} articles"])
 
 
 async def _show_main_page(context: QueryContext, slots: Slots) -> Reply:
@@ -267,9 +238,18 @@ def _source(archive: ArchiveFile, entry: EntryResult, section: str = "") -> str:
 
 
 HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply | BinaryEntry]]] = {
-    "archives": _list_archives,
+    "archives": library.list_archives,
+    "archives_in": library.list_archives_in,
+    "help": library.show_help,
+    "languages": library.list_languages,
+    "topics": library.list_topics,
+    "books": library.list_books,
+    "about": library.find_archives_about,
+    "articles": library.list_articles,
+    "articles_in": library.list_articles,
+    "describe": library.describe_archives,
     "health": _show_health,
-    "metadata": _show_metadata,
+    "metadata": library.describe_archives,
     "main_page": _show_main_page,
     "random": _show_random_article,
     "picture": _show_image,

@@ -59,7 +59,9 @@ def _list_counted_articles(archive: Archive, call: ListArticles, name: str, ids:
     key = (str(archive.identity), name)
     numbers = _article_ids.get(key)
     if numbers is None:
-        numbers = _article_ids[key] = array("L", (number for number, _ in _articles(archive, ids)))
+        front = archive.front_articles()
+        listed = (number for number, _ in _articles(archive, ids) if not front or number in front)
+        numbers = _article_ids[key] = array("L", listed)
     first = bisect.bisect_left(numbers, ids.start + call.start) + call.offset
     shown = numbers[first : first + call.limit]
     done = first + call.limit >= len(numbers)
