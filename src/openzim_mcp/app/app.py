@@ -48,6 +48,10 @@ class Continuations:
         """Return the request that continues the last answer."""
         return self._requests.get(id(connection))
 
+    def has_answer(self, connection: object) -> bool:
+        """Return whether there was an answer on a connection, which may have been complete."""
+        return id(connection) in self._requests
+
     def put(self, connection: object, request: Request | None) -> None:
         """Keep the request that continues the last answer until the connection ends."""
         if connection is None:

@@ -64,7 +64,7 @@ TOOLS = (
         "Ask",
         "Ask offline archives (Wikipedia and others) in plain words. A question brings the passages that answer it, "
         "with their source. Or say: list archives; search for X; get article X; summary, outline or links of X; "
-        "section S of X; related to X; compare X and Y; next page. 'in NAME' asks one archive.",
+        "section S of X; related to X; compare X and Y; more; help. 'in NAME' asks one archive.",
         request=QueryRequest,
         run=ask.answer_query,
         cost="default",
@@ -164,7 +164,7 @@ def _tool_caller(context: RequestContext) -> Caller:
 
 def _to_result(result: msgspec.Struct | Reply) -> types.CallToolResult:
     if isinstance(result, Reply):
-        return _text_result(result.text, _answer_meta(result))
+        return _text_result(result.markdown, _reply_meta(result))
     if isinstance(result, Article):
         return _text_result(result.markdown)
     structured = _structured_result(msgspec.to_builtins(result))
@@ -174,15 +174,14 @@ def _to_result(result: msgspec.Struct | Reply) -> types.CallToolResult:
     return structured.model_copy(update={"content": [*structured.content, image]})
 
 
-def _answer_meta(reply: Reply) -> dict[str, object] | None:
-    """Return whether a question is answered, how likely, and from where, for clients that read more than text."""
-    if reply.answered is None:
-        return None
-    return {
-        "openzim/answered": reply.answered,
-        "openzim/confidence": reply.confidence,
-        "openzim/sources": msgspec.to_builtins(reply.cited),
-    }
+def _reply_meta(reply: Reply) -> dict[str, object] | None:
+    """Return what clients use beside the text: the cursor; of an answer also how likely it is, and from where."""
+    meta: dict[str, object] = {"openzim/next_cursor": reply.next_cursor} if reply.next_cursor else {}
+    if reply.answered is not None:
+        meta["openzim/answered"] = reply.answered
+        meta["openzim/confidence"] = reply.confidence
+        meta["openzim/sources"] = msgspec.to_builtins(reply.cited)
+    return meta or None
 
 
 def _text_result(text: str, meta: dict[str, object] | None = None) -> types.CallToolResult:

@@ -11,7 +11,7 @@ import pytest
 
 from openzim_mcp import tokens
 from support.archives import write_zim
-from support.stdio_server import StdioServer
+from support.stdio_server import STATELESS_VERSION, StdioServer
 
 
 def ask(server: StdioServer, query: str = "", **arguments: Any) -> str:
@@ -80,7 +80,7 @@ def test_answer_has_the_passage_before_its_source(isles_server: StdioServer) -> 
 
 
 def test_corrected_word_is_named(isles_server: StdioServer) -> None:
-    assert ask(isles_server, "what is photosinthesis").endswith("(Read as: photosinthesis → photosynthesis)")
+    assert "\n\n(Read as: photosinthesis → photosynthesis)\n\n" in ask(isles_server, "what is photosinthesis")
 
 
 def test_answer_cites_several_archives(isles_zim: Path, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_list_continues_at_an_offset(isles_server: StdioServer) -> None:
     first = ask(isles_server, "search for harbour", limit=2)
     second = ask(isles_server, "search for harbour", limit=2, offset=2)
 
-    assert "[offset=2 continues; cursor=" in first
+    assert first.endswith("\n\n[offset=2 continues]")
     assert "\n3. **" in second
 
 
@@ -194,28 +194,83 @@ def test_reply_of_every_intent_fits_the_budget(isles_server: StdioServer, query:
     assert tokens.estimate(ask(isles_server, query, compact_budget=100)) <= 100
 
 
+def call(server: StdioServer, **arguments: Any) -> tuple[str, str | None]:
+    """Return the text of a result, and the cursor in its metadata."""
+    result = server.request("tools/call", {"name": "zim_query", "arguments": arguments})
+    return str(result["content"][0]["text"]), result.get("_meta", {}).get("openzim/next_cursor")
+
+
 @pytest.mark.parametrize(
     "query", ["search for town", "browse namespace C", "walk namespace C", "suggestions for r", "links of Alderwick"]
 )
-def test_pages_joined_are_the_whole_list(isles_server: StdioServer, query: str) -> None:
+@pytest.mark.parametrize("way", ["offset", "cursor", "cursor and query", "more", "next page"])
+def test_pages_joined_are_the_whole_list(isles_server: StdioServer, query: str, way: str) -> None:
     def rows(text: str) -> list[str]:
         return re.findall(r"^(?:- |\d+\. ).*", text, re.MULTILINE)
 
-    def read_pages(**follow_up: Any) -> list[str]:
-        reply = ask(isles_server, query, limit=2)
-        all_rows = rows(reply)
-        while "cursor=" in reply:
-            offset, cursor = re.findall(r"^\[offset=(\d+) continues; cursor=(\S+)\]$", reply, re.MULTILINE)[0]
-            available = {"offset": int(offset), "cursor": cursor, "limit": 2, "query": query}
-            reply = ask(isles_server, **{name: value or available[name] for name, value in follow_up.items()})
-            all_rows += rows(reply)
-        return all_rows
-
     whole = rows(ask(isles_server, query, limit=100))
+    text, cursor = call(isles_server, query=query, limit=2)
+    all_rows = rows(text)
+    while match := re.search(r"\n\n\[offset=(\d+) continues\]$", text):
+        request = {
+            "offset": {"query": query, "limit": 2, "offset": int(match[1])},
+            "cursor": {"cursor": cursor},
+            "cursor and query": {"query": query, "cursor": cursor},
+        }.get(way, {"query": way})
+        text, cursor = call(isles_server, **request)
+        all_rows += rows(text)
 
-    assert read_pages(query=None, limit=None, offset=None) == whole
-    assert read_pages(query="next page", cursor=None) == whole
-    assert read_pages(query="next page") == whole
+    assert all_rows == whole
+    assert cursor is None
+
+
+@pytest.mark.parametrize("way", ["offset", "cursor", "more"])
+def test_answer_continues_with_other_passages(isles_server: StdioServer, way: str) -> None:
+    question = "what do people say of harbour towns and herring?"
+    text, cursor = call(isles_server, query=question, compact_budget=150)
+    pages = [text]
+    while match := re.search(r"\n\n\[offset=(\d+) continues\]$", text):
+        request = {
+            "offset": {"query": question, "compact_budget": 150, "offset": int(match[1])},
+            "cursor": {"cursor": cursor},
+        }.get(way, {"query": "more"})
+        text, cursor = call(isles_server, **request)
+        pages.append(text)
+    passages = [page.partition("\nSource: ")[0] for page in pages]
+
+    assert len(pages) > 1
+    assert len(set(passages)) == len(passages)
+    assert all(tokens.estimate(page) <= 150 for page in pages)
+
+
+def test_cut_summary_continues(zims: Path) -> None:
+    with StdioServer(zims / "built/wiki_real_pub.zim") as server:
+        whole = ask(server, "summary of Dog", compact_budget="large").partition("\n\nSource: ")[0]
+        pages = [ask(server, "summary of Dog", compact_budget=150)]
+        while "[content_offset=" in pages[-1]:
+            pages.append(ask(server, "more"))
+
+    assert len(pages) > 1
+    shown = "".join(re.split(r"\n\n(?:\[content_offset=|Source: )", page)[0] for page in pages)
+    assert "".join(shown.split()) == "".join(whole.split())
+
+
+@pytest.mark.parametrize("query", ["summary of Ravenport", "outline of Ravenport", "help"])
+def test_more_after_a_complete_answer_says_so(isles_server: StdioServer, query: str) -> None:
+    ask(isles_server, query)
+
+    assert ask(isles_server, "more") == "That was all: the previous answer was complete."
+
+
+def test_more_without_memory_says_what_to_repeat(isles_zim: Path) -> None:
+    with StdioServer(isles_zim).with_version(STATELESS_VERSION) as server:
+        first = ask(server, "search for harbour", limit=2)
+        error = server.call("zim_query", query="more")
+
+        assert first.endswith("[offset=2 continues]")
+        assert "\n3. **" in ask(server, "search for harbour", limit=2, offset=2)
+    assert error["message"].startswith("No previous answer is remembered here: repeat the request with the offset")
+    assert "hint" not in error
 
 
 def test_next_page_of_an_article_continues_it(isles_server: StdioServer) -> None:
@@ -247,8 +302,7 @@ def test_next_page_without_a_previous_answer_is_an_error(isles_zim: Path) -> Non
 
 
 def test_cursor_of_another_query_is_refused(isles_server: StdioServer) -> None:
-    reply = ask(isles_server, "search for town", limit=1)
-    cursor = reply.rpartition("cursor=")[2].strip("]")
+    _, cursor = call(isles_server, query="search for town", limit=1)
 
     assert isles_server.call("zim_query", query="search for herring", cursor=cursor)["operation"] == "invalid_cursor"
     assert ask(isles_server, "next page", cursor=cursor) == ask(isles_server, "search for town", limit=1, offset=1)

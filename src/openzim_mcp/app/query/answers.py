@@ -9,11 +9,12 @@ import msgspec
 
 from openzim_mcp import tokens
 from openzim_mcp.app.query import excerpts
+from openzim_mcp.app.query.answer_pages import select_page
 from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
 from openzim_mcp.app.query.confidence import estimate_confidence, is_answer, unknown_words
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.questions import analyze_question
-from openzim_mcp.app.query.reply import QueryContext, Reply
+from openzim_mcp.app.query.reply import QueryContext, Reply, offset_line
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.search import EstimateAnswer, FindPassages, FindTitles, WordCounts
 from openzim_mcp.text import normalize, safe_line
@@ -103,15 +104,17 @@ async def answer_question(context: QueryContext, slots: dict[str, str]) -> Reply
     evidence = await find_evidence(context, slots["query"])
     is_answered = is_answer(evidence.confidence, context.app.settings.content.answers, len(context.archives))
     budget, cost = context.budget()
-    if not is_answered:
+    offset = context.request.offset
+    if not is_answered and not offset:
         return _not_found_reply(context, evidence)
-    budget_left = budget - cost(_corrections(evidence, evidence.archives) + not_searched(evidence.failed))
-    selected = excerpts.select_excerpts(evidence.passages, budget_left, cost)
+    foot = _corrections(evidence, evidence.archives) + not_searched(evidence.failed) + offset_line(offset)
+    selected, next_offset = select_page(evidence.passages, offset, budget - cost(foot), cost)
     if not selected:
-        return _not_found_reply(context, evidence)
+        return Reply("That was all.", is_empty=True) if offset else _not_found_reply(context, evidence)
     archives = dict.fromkeys(excerpt.passage.archive for excerpt in selected)
     note = _corrections(evidence, archives) + not_searched(evidence.failed)
-    return replace(_excerpts_reply(selected, note), answered=True, confidence=evidence.confidence)
+    reply = replace(_excerpts_reply(selected, note), answered=is_answered, confidence=evidence.confidence)
+    return context.continued(reply, next_offset)
 
 
 def _excerpts_reply(selected: Sequence[Excerpt], note: str = "") -> Reply:

@@ -18,7 +18,7 @@ from openzim_mcp.app.query.interpret import (
     rank_interpretations,
     titles_to_score,
 )
-from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply
+from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply, continuation_cursor
 from openzim_mcp.app.search import fingerprint_archives
 from openzim_mcp.text import safe_line
 
@@ -51,10 +51,13 @@ async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) 
     resumed = _resume(request, fingerprint_archives(archives))
     if not resumed.zim_file_path:
         await app.charge(caller, "default", max(0, len(archives) - 1) // _ARCHIVES_PER_TOKEN)
-    reply = await _reply(QueryContext(app, resumed, archives, archives, continuation))
-    if isinstance(reply, Reply):
-        app.continuations.put(caller.connection, reply.continuation)
-    return reply
+    has_previous = app.continuations.has_answer(caller.connection)
+    reply = await _reply(QueryContext(app, resumed, archives, archives, continuation, has_previous))
+    if not isinstance(reply, Reply):
+        return reply
+    app.continuations.put(caller.connection, reply.continuation)
+    cursor = continuation_cursor(reply.continuation, archives) if reply.continuation else None
+    return replace(reply, next_cursor=cursor)
 
 
 def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
@@ -86,7 +89,7 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     ranked = rank_interpretations(interpretations, scores)
     best = ranked[0]
     if best.intent == "next":
-        return await _reply(_next_page(context, best.slots))
+        return await _reply_next(context, best.slots)
     note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_title_note(context, ranked)
     requested = _requested_titles(ranked)
     if best.intent == "question" and requested:  # the words of the request are not what is asked about
@@ -149,16 +152,17 @@ async def _reply_with_note(context: QueryContext, interpretation: Interpretation
     return replace(reply, text=f"{reply.text}\n\n{note}", continuation=continuation)
 
 
-def _next_page(context: QueryContext, slots: dict[str, str]) -> QueryContext:
-    """Return the context of the request that continues the last answer."""
-    if context.continuation is None:
-        raise errors.NoNextPage(
-            "No next page: the previous answer was complete, or this connection has no previous answer.",
-            hint="Repeat the request with offset or content_offset, or pass the cursor at the end of the list.",
-        )
-    rows = {"limit": min(MAX_ROWS, max(1, int(slots["number"][:9])))} if "number" in slots else {}
-    request = context.continuation.model_copy(update=rows)
-    return replace(context, request=request, archives=context.library, continuation=None)
+async def _reply_next(context: QueryContext, slots: dict[str, str]) -> Reply | Briefing | BinaryEntry:
+    """Continue the last answer of the connection."""
+    if context.continuation:
+        rows = {"limit": min(MAX_ROWS, max(1, int(slots["number"][:9])))} if "number" in slots else {}
+        request = context.continuation.model_copy(update=rows)
+        return await _reply(replace(context, request=request, archives=context.library, continuation=None))
+    if context.has_previous:
+        return Reply("That was all: the previous answer was complete.")
+    raise errors.NoNextPage(
+        "No previous answer is remembered here: repeat the request with the offset or content_offset of its last line."
+    )
 
 
 async def _score_titles(context: QueryContext, titles: Sequence[str]) -> dict[str, float]:
