@@ -382,12 +382,37 @@ def test_article_without_a_picture_is_reported(isles_server: StdioServer) -> Non
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        ("outline of Nowhere", "(No article is called 'Nowhere'."),
-        ("summary of Ravenprot", "(Read as: summary of the article Ravenprot. Or ask: "),
+        ("summary of Ravenprot", "(No article is called 'Ravenprot'; this is 'Ravenport'.)"),
+        ("outline of Raven", "(No article is called 'Raven'; this is 'Ravenport'.)"),
+        ("get article Alderwik", "(No article is called 'Alderwik'; this is 'Alderwick'.)"),
+        ("links of Alderwik", "(No article is called 'Alderwik'; this is 'Alderwick'.)"),
+        ("summary of Nowhere", "(No article is called 'Nowhere'.)"),
     ],
 )
 def test_guess_is_explained_in_the_last_line(isles_server: StdioServer, query: str, note: str) -> None:
     assert ask(isles_server, query).split("\n")[-1].startswith(note)
+
+
+@pytest.mark.parametrize("query", ["summary of Zurich", "sumary of Ravenport", "get article Ravenport", "Ravenport"])
+def test_clear_request_is_not_explained(isles_server: StdioServer, query: str) -> None:
+    assert "Read as" not in ask(isles_server, query)
+    assert "No article" not in ask(isles_server, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "titles"),
+    [
+        ("outline of Mercur", {"Mercury"}),
+        ("outline of a harbour for ships", {"Ravenport", "Herring", "Ada Quill", "harbour", "notes.txt"}),
+    ],
+)
+def test_command_without_a_near_title_offers_three(isles_server: StdioServer, query: str, titles: set[str]) -> None:
+    error = isles_server.call("zim_query", query=query)
+
+    assert error["operation"] == "entry_not_found"
+    assert 1 <= len(error["did_you_mean"]) <= 3
+    assert {row["title"].partition(" (")[0] for row in error["did_you_mean"]} <= titles
+    assert error["did_you_mean"][0]["uri"].startswith("zim://isles_en_all_2026-01/entry/")
 
 
 def test_word_of_another_archive_is_not_corrected(isles_zim: Path, town_zim: Path, tmp_path: Path) -> None:

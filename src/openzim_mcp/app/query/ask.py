@@ -18,15 +18,17 @@ from openzim_mcp.app.query.interpret import (
     rank_interpretations,
     titles_to_score,
 )
+from openzim_mcp.app.query.nearest import find_command, find_nearest
 from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply, continuation_cursor
 from openzim_mcp.app.search import fingerprint_archives
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import safe_line, title_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openzim_mcp.app.app import App
     from openzim_mcp.app.query.excerpts import Briefing
+    from openzim_mcp.app.search import MergedHit
     from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.zimfile import ArchiveFile
 
@@ -40,7 +42,6 @@ _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
 """A query without an archive searches all of them: each further group of this size costs one token more."""
 _MAX_ALTERNATIVES = 2
-_ABOUT_AN_ARTICLE = {"article", "links", "outline", "related", "section", "summary"}
 
 
 async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) -> Reply | Briefing | BinaryEntry:
@@ -75,13 +76,18 @@ def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
 
 
 async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
-    """Reply to the likeliest interpretation of a query."""
+    """Reply to a query: about an archive, or in the archive that it names."""
     about_archive = await _reply_about_archive(context)
     if about_archive:
         return about_archive
     text, context = await _split_archive_name(context)
     if context.request.synthesize:
         return await answers.write_briefing(context, text)
+    return await _reply_to_best(context, text)
+
+
+async def _reply_to_best(context: QueryContext, text: str) -> Reply | Briefing | BinaryEntry:
+    """Reply to the likeliest interpretation of a query."""
     interpretations = interpret(text)
     if len(interpretations) == 1:  # nothing but a question: no title could decide otherwise
         return await answers.answer_question(context, {"query": text})
@@ -90,16 +96,33 @@ async def _reply(context: QueryContext) -> Reply | Briefing | BinaryEntry:
     best = ranked[0]
     if best.intent == "next":
         return await _reply_next(context, best.slots)
-    note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_title_note(context, ranked)
-    requested = _requested_titles(ranked)
+    command = find_command(text, ranked, scores)
+    nearest = await find_nearest(context, command) if command else None
+    if command and nearest:
+        return await _reply_about_nearest(context, command, nearest)
+    note = _guess_note(best, find_alternatives(ranked, scores))
+    requested = command or next((row for row in ranked if row.intent == "article"), None)
     if best.intent == "question" and requested:  # the words of the request are not what is asked about
-        best = replace(best, slots={"query": requested[0]})
+        best = replace(best, slots={"query": requested.title or text})
+        note = f"(No article is called {safe_line(requested.title or '', 100)!r}.)" if command else note
     try:
         return await _reply_with_note(context, best, note)
     except (errors.EntryNotFound, errors.SectionNotFound):
         if best.title is None or (scores.get(best.title, 0.0) > 0 and best.intent != "part"):
             raise
     return await answers.answer_question(context, {"query": text})
+
+
+async def _reply_about_nearest(
+    context: QueryContext, command: Interpretation, nearest: MergedHit
+) -> Reply | BinaryEntry:
+    """Reply to a command about the article with the nearest title, and say so."""
+    archives = [row for row in context.archives if row.file_name == nearest.archive]
+    slots = command.slots | {command.title_slot or "": nearest.path}
+    note = f"(No article is called {safe_line(command.title or '', 100)!r}; this is {safe_line(nearest.title, 100)!r}.)"
+    is_same = title_key(command.title or "") in {title_key(nearest.title), title_key(nearest.via or "")}
+    nearest_command = replace(command, slots=slots)
+    return await _reply_with_note(replace(context, archives=archives), nearest_command, "" if is_same else note)
 
 
 async def _reply_about_archive(context: QueryContext) -> Reply | None:
@@ -121,20 +144,6 @@ def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) ->
     request = "a question" if best.intent == "question" else best.canonical_request
     requests = "; ".join(alternative.canonical_request for alternative in alternatives[:_MAX_ALTERNATIVES])
     return safe_line(f"(Read as: {request}. Or ask: {requests}.)", _MAX_NOTE_CHARS)
-
-
-async def _missing_title_note(context: QueryContext, ranked: Sequence[Interpretation]) -> str:
-    """Return a line that says that no article has the requested title, if the query is answered as a question."""
-    titles = _requested_titles(ranked)
-    if ranked[0].intent != "question" or not titles:
-        return ""
-    closest = await answers.closest_titles(context, titles[0])
-    return safe_line(f"(No article is called {titles[0]!r}.{f' {closest}' if closest else ''})", _MAX_NOTE_CHARS)
-
-
-def _requested_titles(ranked: Sequence[Interpretation]) -> list[str]:
-    """Return the titles that requests about an article name."""
-    return [row.title for row in ranked if row.title and row.intent in _ABOUT_AN_ARTICLE]
 
 
 async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply | BinaryEntry:

@@ -213,29 +213,15 @@ def rank_interpretations(
 
 
 def find_alternatives(ranked: Sequence[Interpretation], title_scores: Mapping[str, float]) -> list[Interpretation]:
-    """Return what else a query may ask for, each intent once, if the first of the ranked interpretations is a guess.
-
-    It is a guess if others are nearly as likely, or if the archives know its title only in another spelling.
-    """
+    """Return what else a query may ask for, each intent once, if others are nearly as likely as the first."""
     best = ranked[0]
-    is_guess = best.title is not None and (best.has_typo or 0 < title_scores.get(best.title, 0.0) < 1)
     min_score = max(_QUESTION_SCORE, best.score(title_scores) - _SCORE_MARGIN)
     by_intent = {
-        row.intent: _question_as_request(row, title_scores)
+        row.intent: row if row.intent != "question" else Interpretation("article", {"title": row.slots["query"]})
         for row in reversed(ranked[1:])
-        if row.score(title_scores) > min_score or (is_guess and row.intent == "question")
+        if row.score(title_scores) > min_score
     }
     return [alternative for intent, alternative in reversed(by_intent.items()) if intent != best.intent]
-
-
-def _question_as_request(interpretation: Interpretation, title_scores: Mapping[str, float]) -> Interpretation:
-    """Return the request that does nearly the same as a question; any other interpretation unchanged."""
-    if interpretation.intent != "question":
-        return interpretation
-    query = interpretation.slots["query"]
-    if title_scores.get(query):
-        return Interpretation("article", {"title": query}, "title")
-    return Interpretation("search", interpretation.slots)
 
 
 def split_list(text: str, max_items: int = _MAX_LIST_ITEMS) -> list[str]:
