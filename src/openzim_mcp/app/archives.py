@@ -65,7 +65,7 @@ class BrowseRequest(ArchiveRequest):
         if self.mode == "walk" and self.offset:
             raise ValueError("offset belongs to mode='page'; use cursor with mode='walk'")
         if not self.cursor and not self.namespace:
-            raise ValueError("namespace: required, but not given; zim_metadata lists what there is")
+            raise ValueError("namespace: required, but not given; namespace='C' lists the content")
         return self
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
+    from openzim_mcp.config import Operation
     from openzim_mcp.pool.pool import ProgressCallback
 
 _KEY = "openzim_mcp.caller"
@@ -18,13 +19,15 @@ class Caller:
     """Who makes a call: the client that the rate limit charges, and the id of its request in the log.
 
     `progress` is called while long work goes on. With a `connection`, any object that lives as long as the client's
-    connection does, "next page" continues the last answer. A call inside this process has none of these.
+    connection does, "next page" continues the last answer. A call inside this process has none of these. `charges` are
+    the operations that the call was charged for so far, and how often.
     """
 
     client: str = ""
     request_id: str = ""
     progress: ProgressCallback | None = None
     connection: object = None
+    charges: list[tuple[Operation, int]] = field(default_factory=list, compare=False)
 
 
 LOCAL = Caller()

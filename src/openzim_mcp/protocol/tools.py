@@ -16,7 +16,7 @@ from openzim_mcp.app.query import ask
 from openzim_mcp.app.query.reply import QueryRequest, Reply
 from openzim_mcp.calls.reading import Article, BinaryEntry
 from openzim_mcp.protocol.context import caller_of
-from openzim_mcp.protocol.errors import hide_unexpected
+from openzim_mcp.protocol.errors import fit_payload, hide_unexpected
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -146,20 +146,22 @@ async def call_tool(app: App, context: RequestContext, params: types.CallToolReq
         raise MCPError(
             types.INVALID_PARAMS, f"Unknown tool: {safe_line(params.name, 100)}. There are: {', '.join(tools)}."
         )
+    caller = _tool_caller(context)
     try:
         with hide_unexpected(tool.name):
             request = parse_request(tool.request, params.arguments)
-            caller = _tool_caller(context)
             await app.charge(caller, *((tool.cost, 1) if tool.cost else request.cost()))
             return _to_result(await tool.run(app, request, caller))
     except errors.OpenZimMcpError as error:
-        return _structured_result(error.payload(tool.name), is_error=True)
+        if isinstance(error, errors.OpenZimMcpValidationError):
+            await app.refund_half(caller)
+        return _structured_result(fit_payload(error.payload(tool.name)), is_error=True)
 
 
 def _tool_caller(context: RequestContext) -> Caller:
     reports_progress = "progress_token" in (context.meta or {})
     progress = context.session.report_progress if reports_progress else None
-    return replace(caller_of(context), progress=progress, connection=context.session.client_params)
+    return replace(caller_of(context), progress=progress, connection=context.session.client_params, charges=[])
 
 
 def _to_result(result: msgspec.Struct | Reply) -> types.CallToolResult:

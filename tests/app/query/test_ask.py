@@ -119,7 +119,11 @@ def test_question_is_answered_without_a_damaged_index(zims: Path) -> None:
 
 
 def test_browsing_needs_the_name_of_an_archive(both_server: StdioServer) -> None:
-    assert both_server.call("zim_query", query="browse namespace C")["operation"] == "archive_not_found"
+    error = both_server.call("zim_query", query="browse namespace C")
+
+    assert error["operation"] == "archive_not_found"
+    assert error["hint"] == "For example: browse namespace C in isles_en_all_2026-01"
+    assert "entries in namespace C" in ask(both_server, error["hint"].removeprefix("For example: "))
 
 
 @pytest.mark.parametrize("budget", [100, 200, "small"])

@@ -126,7 +126,20 @@ class QueryContext:
         """Return the archive that a query is about, or raise an error that lists all archives."""
         if name is None and len(self.archives) == 1:
             return self.archives[0]
+        if name is None and len(self.archives) > 1:
+            raise await self._archive_not_named()
         return await self.app.find_archive(name)
+
+    async def _archive_not_named(self) -> errors.ArchiveNotFound:
+        """Return the error that asks for the archive, with the same request for the largest one as an example."""
+        descriptions = (await self.app.describe_each(self.archives)).results
+        largest = sorted(self.archives, key=lambda a: -(d.articles if (d := descriptions.get(a.name)) else 0))
+        query = safe_line(self.request.query.strip(" .?!"), 100)
+        return errors.ArchiveNotFound(
+            f"{len(self.archives)} archives are served; say which one.",
+            hint=f"For example: {query} in {largest[0].name}",
+            available_archives=[archive.name for archive in largest],
+        )
 
     async def score_titles(self, titles: list[str], fuzzy: list[str]) -> dict[str, list[float]]:
         """Return the scores of titles, by archive; of several, dictionaries are not asked, as they have any word."""
