@@ -28,13 +28,13 @@ from openzim_mcp.calls.reading import (
     ReadSummary,
 )
 from openzim_mcp.calls.search import FindTitles, SearchText, SuggestTitles
-from openzim_mcp.text import continuation_line, safe_line
+from openzim_mcp.text import continuation_line, safe_line, title_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from openzim_mcp.calls import Call
-    from openzim_mcp.calls.reading import BinaryEntry
+    from openzim_mcp.calls.reading import BinaryEntry, LinkRow
     from openzim_mcp.calls.search import Suggestions, TitleHits
     from openzim_mcp.zimfile import ArchiveFile
 
@@ -184,18 +184,26 @@ async def _list_related(context: QueryContext, slots: Slots) -> Reply:
 
 async def _list_links(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
-    start = context.request.offset
-    page = await reading.read_or_closest(context.app, archive, ReadLinks(slots["title"], start, context.limit))
-    rows = [f"- {link.text} → {link.path or link.url}" for link in page.links]
-    return _links_reply(context, archive, page, rows, page.total)
+    call = ReadLinks(slots["title"], context.request.offset, context.limit, for_reading=True)
+    page = await reading.read_or_closest(context.app, archive, call)
+    rows = [f"- {_link_text(link)}" for link in page.links]
+    is_first = page.left_out and not context.request.offset
+    left_out = f"({page.left_out} pictures, repeats and missing pages left out)" if is_first else ""
+    return _links_reply(context, archive, page, rows, page.total, left_out)
+
+
+def _link_text(link: LinkRow) -> str:
+    """Return a link as it can be handed back: its title, and its text if that is another."""
+    target = link.url or link.title or link.path or ""
+    return target if title_key(link.text) == title_key(target) else f"{link.text} → {target}"
 
 
 def _links_reply(
-    context: QueryContext, archive: ArchiveFile, entry: EntryResult, rows: Sequence[str], total: int
+    context: QueryContext, archive: ArchiveFile, entry: EntryResult, rows: Sequence[str], total: int, foot: str = ""
 ) -> Reply:
     head = "" if rows else "There are none."
     is_complete = context.request.offset + context.limit >= total
-    return context.list_reply(head, rows, source=_source(archive, entry), is_complete=is_complete)
+    return context.list_reply(head, rows, foot=foot, source=_source(archive, entry), is_complete=is_complete)
 
 
 async def _read_summaries(context: QueryContext, slots: Slots) -> Reply:
