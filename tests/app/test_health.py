@@ -35,7 +35,6 @@ def test_report_has_the_documented_fields(open_server: OpenServer, town_zim: Pat
             "modified": report["loaded_archives"][0]["modified"],
             "status": "ok",
             "title": "Test",
-            "kind": "other",
             "language": "eng",
             "articles": 3,
         }

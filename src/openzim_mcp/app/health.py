@@ -272,7 +272,7 @@ def _archive_state(
         status,
         reason,
         title=(description.title or None) if description else None,
-        kind=description.kind if description else None,
+        kind=description.kind if description and description.kind != "other" else None,
         language=(description.language or None) if description else None,
         date=(description.date or None) if description else None,
         articles=description.articles if description else None,

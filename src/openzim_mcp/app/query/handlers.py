@@ -14,6 +14,7 @@ from openzim_mcp.app.query import excerpts, library
 from openzim_mcp.app.query.answers import answer_question, compare, no_results_reply, not_searched
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
+from openzim_mcp.app.rare_words import drop_irrelevant
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.reading import (
     EntryResult,
@@ -96,10 +97,11 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
     )
     outcomes = await context.app.workers.call_each(context.archives, call)
     context.app.passage_indexes.request(context.archives)
-    hits = merge_hits(outcomes.results)[start : start + context.limit]
+    relevant = await drop_irrelevant(context.app, context.archives, query, outcomes.results)
+    hits = merge_hits(relevant)[start : start + context.limit]
     if not hits and not start:
         return await no_results_reply(context, query)
-    total = sum(archive_hits.total for archive_hits in outcomes.results.values())
+    total = sum(archive_hits.total for archive_hits in relevant.values())
     is_single = len(context.archives) == 1
     rows = [
         f"{number}. **{hit.title}**{' › ' + hit.section if hit.section else ''} "

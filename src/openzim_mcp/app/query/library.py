@@ -199,8 +199,7 @@ def _archive_row(state: ArchiveState) -> str:
     """Return an archive in a line: title, kind, languages, date, articles, and its state if it is not in order."""
     languages = "/".join(_language_codes(state))
     articles = _count(state.articles, "article") if state.articles else ""
-    kind = state.kind if state.kind != "other" else ""
-    facts = ", ".join(filter(None, (kind, languages, (state.date or "")[:7], articles)))
+    facts = ", ".join(filter(None, (state.kind, languages, (state.date or "")[:7], articles)))
     record = "; ".join(filter(None, (safe_line(state.title or "", _MAX_TITLE_CHARS), facts)))
     problem = f" ({state.status}: {safe_line(state.reason or '', _MAX_REASON_CHARS)})" if state.status != "ok" else ""
     return f"- {state.name}{f': {record}' if record else ''}{problem}"
