@@ -50,6 +50,7 @@ OWNERS = {
         "http/",
         "app/limits.py",
         "pool/results.py",
+        "worker/archive/browse.py",
         "worker/reading/article.py",
         "worker/search/candidates.py",
         "worker/search/spelling.py",

@@ -13,6 +13,7 @@ from openzim_mcp.app.query.answer_pages import select_page
 from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
 from openzim_mcp.app.query.confidence import estimate_confidence, is_answer, unknown_words
 from openzim_mcp.app.query.interpret import split_list
+from openzim_mcp.app.query.language_fit import archives_in_language, prefer_language
 from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.app.query.reply import QueryContext, Reply, offset_line
 from openzim_mcp.app.search import merge_hits
@@ -66,13 +67,15 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
             estimates = (await context.call_each(EstimateAnswer(question, counts))).results
             corrected = count_words(estimates)
         selected = select_archives(question, estimates, corrected)
+        descriptions = (await context.app.describe_each(archives)).results
+        selected |= archives_in_language(question.language, estimates, descriptions)
         archives = [row for row in archives if row.name in selected or row.name not in estimates]
     call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
     outcomes = await replace(context, archives=archives).call_each(call)
     context.app.passage_indexes.request(archives)
     context.app.importance.request(archives)
     fits = {name: kind_fit(question, estimate.kind) for name, estimate in estimates.items()}
-    passages = merge_passages(outcomes.results, fits)
+    passages = prefer_language(question.language, merge_passages(outcomes.results, fits))
     if not counts.frequencies:
         counts = next((answer.counts for answer in outcomes.results.values()), counts)
     return Evidence(
