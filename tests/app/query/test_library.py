@@ -54,7 +54,7 @@ def server(town_zim: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         ("how many articles are there?", "3 archives, 8 articles:"),
         ("list articles in tea_mul_all", "2 articles in tea_mul_all.zim:\n- Green tea\n- Help"),
         ("which archive is about tea?", "About 'tea':\n- tea_mul_all.zim"),
-        ("which archive is about Zürich?", "have an article of that title:\n- towns_en_all_2026-01.zim"),
+        ("which archive is about Zürich?", "with an article of that title:\n- towns_en_all_2026-01.zim"),
         ("which archive is about jazz?", "No archive is about 'jazz'"),
         ("get article Help", "# Help"),
     ],

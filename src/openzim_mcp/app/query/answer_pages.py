@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from openzim_mcp.app.query.excerpts import Cost, Excerpt
     from openzim_mcp.calls.search import Passage
 
+_MAX_SCORE_GAP = 0.5
+"""Passages that are further behind the best one have hardly anything to do with the question, on no page."""
+
 
 def select_page(
     passages: Sequence[Passage], offset: int, budget: float, cost: Cost
@@ -20,7 +23,7 @@ def select_page(
 
     The pages before it are selected again: what a page shows is not the start of the list, and no session is needed.
     """
-    left = list(passages)
+    left = [row for row in passages if row.score >= passages[0].score - _MAX_SCORE_GAP]
     shown = 0
     while left and shown < offset:
         page = excerpts.select_excerpts(left, budget, cost)[: offset - shown]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.archive import Description
     from openzim_mcp.calls.search import Estimate, Passage
 
-_OTHER_LANGUAGE = 0.5
+_OTHER_LANGUAGE = 1.0
 """What is subtracted from the scores of passages in another language: more than a name in common adds."""
 _MAX_ARCHIVES = 2
 _MIN_SHARE = 0.1

@@ -130,7 +130,7 @@ async def find_archives_about(context: QueryContext, slots: Slots) -> Reply:
     scores = await context.score_titles([topic], [topic])
     rows = [_archive_row(state) for state in states if max(scores.get(state.name.removesuffix(".zim"), [0.0]))]
     if rows:
-        return _archives_reply(context, f"No archive is about {quoted}, but these have an article of that title:", rows)
+        return _archives_reply(context, f"Not about {quoted}, but with an article of that title:", rows)
     reply = context.text_reply(
         f"No archive is about {quoted}, or has an article of that title. Say: search for {topic}"
     )

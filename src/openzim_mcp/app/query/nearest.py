@@ -40,6 +40,8 @@ def find_command(
 
 def is_command(row: Interpretation, text: str) -> bool:
     """Return whether the words around a title can only be a command: "structure of X" may also be a question."""
+    if "://" in (row.title or ""):  # a reference, not a title
+        return False
     words = simplify(text).replace(simplify(row.title or ""), " ")
     vocabulary = load_vocabulary()
     if row.intent == "article":
