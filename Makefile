@@ -48,6 +48,7 @@ bench: $(READY) ## measure, and compare with other servers from PyPI
 	$(BIN)/python benchmarks/passage_index.py
 	$(BIN)/python benchmarks/answers.py
 	$(BIN)/python benchmarks/people.py
+	$(BIN)/python benchmarks/research.py
 	$(BIN)/python benchmarks/protocol.py
 	$(BIN)/python benchmarks/terminal.py
 	$(BIN)/python benchmarks/download.py

@@ -51,6 +51,7 @@ OWNERS = {
         "app/limits.py",
         "library/facts.py",
         "pool/results.py",
+        "worker/archive/browse.py",
         "worker/page_timer.py",
         "worker/reading/article.py",
         "worker/search/candidates.py",

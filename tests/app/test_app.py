@@ -53,7 +53,7 @@ async def test_app_and_tool_give_the_same_result(
         result = await run(app, parse_request(model, arguments))
 
     if isinstance(result, Reply | Article):
-        assert (result.text if isinstance(result, Reply) else result.markdown) == served["content"][0]["text"]
+        assert result.markdown == served["content"][0]["text"]
     else:
         assert msgspec.to_builtins(result) == served["structuredContent"]
 

@@ -131,6 +131,19 @@ def test_walk_is_the_same_in_any_steps(server: StdioServer, limit: int) -> None:
     assert {page["total"] for page in pages} == {whole["total"]} == {7}
 
 
+def test_articles_are_browsed_without_redirects(server: StdioServer) -> None:
+    request = {"zim_file_path": TOWNS, "namespace": "C", "articles_only": True}
+    page = server.call("zim_browse", **request, offset=1)
+
+    pages = read_pages(server, "zim_browse", **request, mode="walk", limit=1)
+
+    assert page["total"] == len(page["entries"]) + 1
+    assert [row["path"] for row in [entry for p in pages for entry in p["entries"]]][1:] == [
+        row["path"] for row in page["entries"]
+    ]
+    assert not [row for row in page["entries"] if "redirect_to" in row]
+
+
 def test_browse_page_says_whether_it_is_the_last(server: StdioServer) -> None:
     middle = server.call("zim_browse", zim_file_path=TOWNS, namespace="C", offset=1, limit=2)
     beyond = server.call("zim_browse", zim_file_path=TOWNS, namespace="C", offset=700, limit=50)

@@ -34,6 +34,9 @@ def test_report_has_the_documented_fields(open_server: OpenServer, town_zim: Pat
             "size": town_zim.stat().st_size,
             "modified": report["loaded_archives"][0]["modified"],
             "status": "ok",
+            "title": "Test",
+            "language": "eng",
+            "articles": 3,
         }
     ]
 

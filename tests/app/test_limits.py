@@ -53,6 +53,32 @@ def test_error_says_when_to_retry() -> None:
     assert caught.value.details["retry_after"] == 0.5
 
 
+def test_half_of_a_cost_is_given_back() -> None:
+    settings = RateLimitSettings(requests_per_second=0.01, burst_size=4)
+    limiter = RateLimiter(settings, MemoryBuckets(settings, clock=lambda: 0.0))
+    anyio.run(limiter.charge, "", "search", 50)
+
+    anyio.run(limiter.refund_half, "", "search", 50)
+
+    assert count_charges(limiter, "default", 5) == 2
+
+
+def test_bucket_never_holds_more_than_its_size() -> None:
+    limiter = RateLimiter(RateLimitSettings(requests_per_second=0.01, burst_size=3))
+
+    anyio.run(limiter.refund_half, "", "search")
+
+    assert count_charges(limiter, "default", 5) == 3
+
+
+def test_call_that_fails_for_what_it_asks_costs_half(isles_zim: Path) -> None:
+    limits = {"RATE_LIMIT__ENABLED": "true", "RATE_LIMIT__REQUESTS_PER_SECOND": "0.01", "RATE_LIMIT__BURST_SIZE": "4"}
+    with StdioServer("--mode", "advanced", isles_zim, **limits) as server:
+        operations = [server.call("zim_get", entry_path="Nowhere at all").get("operation") for _ in range(8)]
+
+    assert operations == ["entry_not_found"] * 7 + ["rate_limited"]
+
+
 def test_limiter_can_be_disabled() -> None:
     assert count_charges(RateLimiter(RateLimitSettings(enabled=False, burst_size=1)), "default", 100) == 100
 

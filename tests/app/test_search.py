@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.archives import write_zim
 from support.stdio_server import StdioServer, child_pids
 
 OpenServer = Callable[..., StdioServer]
@@ -93,6 +94,26 @@ def test_results_of_all_archives_are_merged(open_server: OpenServer, directory: 
     assert all(row["total"] >= len(row["results"]) > 0 for row in page["per_file_results"])
     assert (page["archives_searched"], page["archives_failed"]) == (2, 0)
     assert (page["query"], page["mode"], page["done"]) == ("harbour town", "fulltext", True)
+
+
+def test_archive_without_a_rare_word_is_only_counted(open_server: OpenServer, tmp_path: Path) -> None:
+    histories = {f"History_of_{n}": f"<p>The history of number {n} is long.</p>" for n in range(30)}
+    music = {"Jazz": "<p>The history of jazz began in New Orleans.</p>", "Blues": "<p>Blues is older than jazz.</p>"}
+    for name, pages in {"histories": histories, "music": music, "towns": {"Town": "<p>A town.</p>"}}.items():
+        write_zim(tmp_path / f"{name}.zim", pages)
+
+    page = open_server(tmp_path).call("zim_search", query="history of jazz", cross_file=True)
+
+    assert {row["archive"] for row in page["results"]} == {"music.zim"}
+    assert [row["archive"] for row in page["per_file_results"]] == ["music.zim"]
+    assert (page["archives_searched"], page["archives_without_results"]) == (3, 2)
+
+
+def test_passage_of_a_result_stands_in_one_list(open_server: OpenServer, directory: Path) -> None:
+    page = open_server(directory).call("zim_search", query="harbour town", cross_file=True)
+
+    assert all("snippet" in row for row in page["results"])
+    assert not [hit for row in page["per_file_results"] for hit in row["results"] if "snippet" in hit]
 
 
 @pytest.mark.parametrize("query", ["harbour", "who founded Ravenport"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp.server import Server
 
-from openzim_mcp import errors
-from openzim_mcp.protocol.errors import as_jsonrpc_error
+from openzim_mcp import errors, tokens
+from openzim_mcp.protocol.errors import as_jsonrpc_error, fit_payload
 
 pytestmark = pytest.mark.anyio
 ERRORS: dict[str, Exception] = {
@@ -68,3 +69,30 @@ async def test_error_data_has_hint_and_archive() -> None:
     assert error.data == {
         "uri": "zim://damaged", "operation": "archive_unusable", "hint": "Replace it.", "archive": "x.zim",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.EntryNotFound("No entry " + "猫" * 200, hint="Take one of these: " + "犬" * 200),
+        errors.ArchiveNotFound("Which one?", hint="One of them.", available_archives=[f"a{n}.zim" for n in range(50)]),
+        errors.SectionNotFound("No section.", available_sections=[{"id": "x" * 90, "title": "y" * 90}] * 9, total=9),
+    ],
+)
+async def test_error_costs_150_tokens_at_most(error: errors.OpenZimMcpError) -> None:
+    payload = fit_payload(error.payload("zim_get"))
+
+    assert tokens.estimate(json.dumps(payload, ensure_ascii=False, separators=(",", ":"))) <= 150
+    assert payload["operation"] == error.operation
+    lists = [(name, value) for name, value in error.details.items() if isinstance(value, list)]
+    for name, rows in lists:
+        shown = payload.get(name, [])
+        assert shown == rows[: len(shown)]
+        assert len(shown) + payload["not_shown"] == len(rows)
+        assert 1 <= len(shown) <= 10
+
+
+async def test_short_error_is_unchanged() -> None:
+    payload = errors.EntryNotFound("No such entry.", hint="Look.", did_you_mean=["a"]).payload("zim_get")
+
+    assert fit_payload(payload) == payload

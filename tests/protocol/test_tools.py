@@ -159,7 +159,7 @@ def server(town_zim: Path) -> Iterator[StdioServer]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "namespace: required, but not given; zim_metadata lists what there is"),
+        ({}, "namespace: required, but not given; namespace='C' lists the content"),
         ({"namespace": "C", "limit": 501}, "limit: should be less than or equal to 500, not 501"),
         ({"namespace": "C", "limit": 0}, "limit: should be greater than or equal to 1, not 0"),
         ({"namespace": "C", "offset": -1}, "offset: should be greater than or equal to 0, not -1"),

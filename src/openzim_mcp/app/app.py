@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from openzim_mcp import errors
+from openzim_mcp.app.caller import LOCAL
 from openzim_mcp.app.importance import ImportanceMeasurer
 from openzim_mcp.app.limits import RateLimiter
 from openzim_mcp.app.passage_indexes import PassageIndexBuilder
@@ -49,6 +50,10 @@ class Continuations:
     def get(self, connection: object) -> Request | None:
         """Return the request that continues the last answer."""
         return self._requests.get(id(connection))
+
+    def has_answer(self, connection: object) -> bool:
+        """Return whether there was an answer on a connection, which may have been complete."""
+        return id(connection) in self._requests
 
     def put(self, connection: object, request: Request | None) -> None:
         """Keep the request that continues the last answer until the connection ends."""
@@ -129,6 +134,13 @@ class App:
     async def charge(self, caller: Caller, operation: Operation, times: int = 1) -> None:
         """Charge a caller for an operation, or raise an error that says when to try again."""
         await self.limiter.charge(caller.client, operation, times)
+        if caller is not LOCAL:
+            caller.charges.append((operation, times))
+
+    async def refund_half(self, caller: Caller) -> None:
+        """Give back half of what a call was charged that failed for what it asked for."""
+        for operation, times in caller.charges:
+            await self.limiter.refund_half(caller.client, operation, times)
 
     async def describe(self, archive: ArchiveFile) -> Description:
         """Describe an archive; a worker is called once for each state of its file."""

@@ -18,6 +18,7 @@ from openzim_mcp.calls import Struct
 from openzim_mcp.calls.archive import (
     ChecksumResult,
     EntryRow,
+    ListArticles,
     ListEntries,
     ListNamespaces,
     Metadata,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import App
     from openzim_mcp.calls import Result
+    from openzim_mcp.calls.archive import ArticleRows, EntryRows
     from openzim_mcp.zimfile import ArchiveFile
 
 BROWSE_TOOL = "zim_browse"
@@ -56,6 +58,7 @@ class BrowseRequest(ArchiveRequest):
     cursor: str | None = Field(None, description="next_cursor of the previous call (walk); enough by itself.")
     limit: int | None = Field(None, ge=1, le=500, description="Entries per call (default: page 50, walk 200).")
     offset: int = Field(0, ge=0, le=2**32, description="Entries to skip (page).")
+    articles_only: bool = Field(False, description="Without redirects, pictures and other files.")
 
     @model_validator(mode="after")
     def _check_combination(self) -> BrowseRequest:
@@ -65,7 +68,7 @@ class BrowseRequest(ArchiveRequest):
         if self.mode == "walk" and self.offset:
             raise ValueError("offset belongs to mode='page'; use cursor with mode='walk'")
         if not self.cursor and not self.namespace:
-            raise ValueError("namespace: required, but not given; zim_metadata lists what there is")
+            raise ValueError("namespace: required, but not given; namespace='C' lists the content")
         return self
 
 
@@ -75,7 +78,8 @@ class EntryPage(Struct, frozen=True):
     archive: str
     namespace: str
     entries: list[EntryRow]
-    total: int
+    total: int | None
+    """None if the articles are too many to count."""
     offset: int
     limit: int
     done: bool
@@ -87,7 +91,7 @@ class EntryWalk(Struct, frozen=True):
     archive: str
     namespace: str
     entries: list[EntryRow]
-    total: int
+    total: int | None
     next_cursor: str | None
     done: bool
 
@@ -131,7 +135,8 @@ async def browse(app: App, request: BrowseRequest, _caller: Caller = LOCAL) -> E
     if request.cursor or request.mode == "walk":
         return await _walk(app, archive, request)
     limit = request.limit or _ENTRIES_PER_PAGE
-    return await list_entry_page(app, archive, request.namespace or "", request.offset, limit)
+    list_page = list_article_page if request.articles_only else list_entry_page
+    return await list_page(app, archive, request.namespace or "", request.offset, limit)
 
 
 async def list_entry_page(app: App, archive: ArchiveFile, namespace: str, offset: int, limit: int) -> EntryPage:
@@ -141,16 +146,31 @@ async def list_entry_page(app: App, archive: ArchiveFile, namespace: str, offset
     return EntryPage(archive.file_name, rows.namespace, rows.entries, rows.total, offset, limit, done)
 
 
+async def list_article_page(
+    app: App, archive: ArchiveFile, namespace: str | None, offset: int, limit: int
+) -> EntryPage:
+    """List some articles of a namespace or folder, or of the whole archive; `offset` counts articles."""
+    rows = await app.workers.call(archive, ListArticles(limit, namespace, offset=offset))
+    return EntryPage(archive.file_name, rows.namespace, rows.entries, rows.total, offset, limit, rows.done)
+
+
 async def _walk(app: App, archive: ArchiveFile, request: BrowseRequest) -> EntryWalk:
     limit = request.limit or _ENTRIES_PER_WALK
     start = cursors.start_position(BROWSE_TOOL, request.cursor, 0, archive.uuid, {})
-    rows = await app.workers.call(archive, ListEntries(request.namespace or "", start, limit))
+    rows: ArticleRows | EntryRows
+    if request.articles_only:
+        rows = await app.workers.call(archive, ListArticles(limit, request.namespace, start=start))
+        stop = None if rows.done else rows.stop
+    else:
+        rows = await app.workers.call(archive, ListEntries(request.namespace or "", start, limit))
+        stop = start + limit if start + limit < rows.total else None
     if request.cursor:
         cursors.require_same(
             cursors.decode(request.cursor, BROWSE_TOOL).request.get("namespace"), rows.namespace, "namespace"
         )
-    in_cursor = {"zim_file_path": archive.name, "namespace": rows.namespace, "limit": limit}
-    cursor = cursors.next_cursor(BROWSE_TOOL, archive.uuid, start + limit, rows.total, in_cursor)
+    in_cursor: dict[str, object] = {"zim_file_path": archive.name, "namespace": rows.namespace, "limit": limit}
+    in_cursor |= {"articles_only": True} if request.articles_only else {}
+    cursor = None if stop is None else cursors.encode(BROWSE_TOOL, archive.uuid, stop, in_cursor)
     return EntryWalk(archive.file_name, rows.namespace, rows.entries, rows.total, cursor, cursor is None)
 
 

@@ -11,6 +11,7 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
 
+    from openzim_mcp.config import Operation
     from openzim_mcp.pool.pool import ProgressCallback
 
 _KEY = "openzim_mcp.caller"
@@ -47,8 +48,9 @@ class Caller:
     """Who makes a call: the client that the rate limit charges, its address, and the id of its request in the log.
 
     `progress` is called while long work goes on. With a `connection`, any object that lives as long as the client's
-    connection does, "next page" continues the last answer. A call inside this process has none of these.
-    Over HTTP the `recipient` leaves when the connection of the request ends.
+    connection does, "next page" continues the last answer. A call inside this process has none of these. Over HTTP the
+    `recipient` leaves when the connection of the request ends. `charges` are the operations that the call was charged
+    for so far, and how often.
     """
 
     client: str = ""
@@ -57,6 +59,7 @@ class Caller:
     progress: ProgressCallback | None = None
     connection: object = None
     recipient: Recipient = field(default_factory=Recipient, compare=False)
+    charges: list[tuple[Operation, int]] = field(default_factory=list, compare=False)
 
 
 LOCAL = Caller()

@@ -87,7 +87,7 @@ class Configuration(Struct, frozen=True):
 
 
 class ArchiveState(Struct, frozen=True):
-    """An archive in a list, and whether it can be read."""
+    """An archive in a list: whether it can be read and, if so, what it is."""
 
     name: str
     path: str
@@ -95,6 +95,11 @@ class ArchiveState(Struct, frozen=True):
     modified: str
     status: Literal["ok", "no_search", "unusable"]
     reason: str | None = None
+    title: str | None = None
+    kind: str | None = None
+    language: str | None = None
+    date: str | None = None
+    articles: int | None = None
 
 
 class ServerReport(Struct, frozen=True):
@@ -256,10 +261,15 @@ async def check_archives(
         timeout=app.settings.worker.deadline_seconds,
         progress=progress,
     )
-    return [_archive_state(app, archive, outcomes.errors.get(archive.name)) for archive in archives]
+    return [
+        _archive_state(app, archive, outcomes.results.get(archive.name), outcomes.errors.get(archive.name))
+        for archive in archives
+    ]
 
 
-def _archive_state(app: App, archive: ArchiveFile, error: errors.OpenZimMcpError | None) -> ArchiveState:
+def _archive_state(
+    app: App, archive: ArchiveFile, description: Description | None, error: errors.OpenZimMcpError | None
+) -> ArchiveState:
     incidents = app.facts.incidents(archive)
     status: Literal["ok", "no_search", "unusable"] = "ok"
     reason = archive.problem or (error.message if error else None)
@@ -270,7 +280,17 @@ def _archive_state(app: App, archive: ArchiveFile, error: errors.OpenZimMcpError
     elif "index" in incidents:
         status, reason = "no_search", f"the search index is quarantined: {incidents['index'].reason}"
     return ArchiveState(
-        archive.file_name, archive.display_path, archive.size, iso_time(archive.modified), status, reason
+        archive.file_name,
+        archive.display_path,
+        archive.size,
+        iso_time(archive.modified),
+        status,
+        reason,
+        title=(description.title or None) if description else None,
+        kind=description.kind if description and description.kind != "other" else None,
+        language=(description.language or None) if description else None,
+        date=(description.date or None) if description else None,
+        articles=description.articles if description else None,
     )
 
 

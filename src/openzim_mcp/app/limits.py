@@ -41,8 +41,11 @@ class BucketStore(Protocol):
         """Whether several processes take tokens from the same buckets."""
         ...
 
-    async def take(self, client: str, operation: Operation, cost: int) -> float:
-        """Take the cost of an operation and return 0, or take nothing and return the seconds to wait."""
+    async def take(self, client: str, operation: Operation, cost: float) -> float:
+        """Take the cost of an operation and return 0, or take nothing and return the seconds to wait.
+
+        A negative cost is given back.
+        """
         ...
 
 
@@ -56,7 +59,7 @@ class _ClientBuckets:
             for operation, limit in settings.per_operation_limits.items()
         }
 
-    def take(self, operation: Operation, cost: int) -> float:
+    def take(self, operation: Operation, cost: float) -> float:
         buckets = [self._all_calls, *filter(None, [self._by_operation.get(operation)])]
         wait = max(bucket.wait(cost) for bucket in buckets)
         for bucket in buckets if not wait else []:
@@ -74,7 +77,7 @@ class MemoryBuckets:
         self._clock = clock
         self._clients: LRUCache[str, _ClientBuckets] = LRUCache(_MAX_CLIENTS)
 
-    async def take(self, client: str, operation: Operation, cost: int) -> float:
+    async def take(self, client: str, operation: Operation, cost: float) -> float:
         """Take the cost of an operation and return 0, or take nothing and return the seconds to wait."""
         buckets = self._clients.get(client)
         if buckets is None:
@@ -87,6 +90,7 @@ class RateLimiter:
 
     def __init__(self, settings: RateLimitSettings, buckets: BucketStore | None = None) -> None:
         self._enabled = settings.enabled
+        self._burst_size = settings.burst_size
         self._buckets = buckets or MemoryBuckets(settings)
 
     @property
@@ -103,3 +107,9 @@ class RateLimiter:
                 hint="Wait retry_after seconds, then try again; request more in one call.",
                 retry_after=math.ceil(wait * 100) / 100,
             )
+
+    async def refund_half(self, client: str, operation: Operation, times: int = 1) -> None:
+        """Give back half of the cost of an operation; a bucket never paid more than it holds."""
+        cost = min(COSTS[operation] * times, self._burst_size)
+        if self._enabled and cost:
+            await self._buckets.take(client, operation, -cost / 2)

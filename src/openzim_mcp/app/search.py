@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import ArchiveRequest, check_start, require_text, resume
 from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.app.rare_words import drop_irrelevant
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.search import (
     MATCH_ORDER,
@@ -27,7 +28,7 @@ from openzim_mcp.calls.search import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from openzim_mcp.app.app import App
     from openzim_mcp.calls import Call
@@ -104,11 +105,21 @@ class SearchPage(Struct, frozen=True, kw_only=True):
     hint: str | None = None
 
 
+class ArchiveHit(Struct, frozen=True):
+    """A result in the list of its archive, without the passage if that stands in the list of all archives."""
+
+    path: str
+    title: str
+    score: float
+    snippet: str | None = None
+    section: str | None = None
+
+
 class ArchiveHits(Struct, frozen=True, kw_only=True):
     """The results of one archive among many, or why it could not be searched."""
 
     archive: str
-    results: list[SearchHit] | list[TitleHit] | None = None
+    results: list[ArchiveHit] | list[TitleHit] | None = None
     suggestions: list[Suggestion] | None = None
     total: int
     corrected: dict[str, str] = msgspec.field(default_factory=dict)
@@ -141,6 +152,7 @@ class MergedPage(Struct, frozen=True):
     results: list[MergedHit]
     archives_searched: int
     archives_failed: int
+    archives_without_results: int
     next_cursor: str | None
     done: bool
 
@@ -225,25 +237,39 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
     stop = min(start + limit, _MAX_MERGED_HITS)
     call = _search_call(app, request, query, 0, stop)
     outcomes = await app.workers.call_each(archives, call, progress=caller.progress)
-    if request.mode == "fulltext":
-        app.passage_indexes.request(archives, is_question=False)
-    total = min(_MAX_MERGED_HITS, sum(hits.total for hits in outcomes.results.values()))
+    found = await _relevant_hits(app, archives, query, outcomes.results)
+    total = min(_MAX_MERGED_HITS, sum(hits.total for hits in found.values()))
     cursor = cursors.next_cursor(TOOL, fingerprint, stop, total, in_cursor | {"cross_file": True})
     per_archive = limit if request.limit else min(limit, _HITS_PER_ARCHIVE)
     archive_page = slice(start * per_archive // limit, stop * per_archive // limit)
+    merged = merge_hits(found)[start:stop]
+    shown = {(hit.archive, hit.path) for hit in merged}
+    rows = [
+        _archive_hits(archive, found.get(archive.name), outcomes.errors.get(archive.name), archive_page, shown)
+        for archive in archives
+    ]
     return MergedPage(
         query=request.query or "",
         mode=request.mode,
-        per_file_results=[
-            _archive_hits(archive, outcomes.results.get(archive.name), outcomes.errors.get(archive.name), archive_page)
-            for archive in archives
-        ],
-        results=merge_hits(outcomes.results)[start:stop],
+        per_file_results=[row for row in rows if row.results or row.suggestions or row.error],
+        results=merged,
         archives_searched=len(outcomes.results),
         archives_failed=len(outcomes.errors),
+        archives_without_results=len(outcomes.results) - len(found),
         next_cursor=cursor,
         done=cursor is None,
     )
+
+
+async def _relevant_hits(
+    app: App, archives: Sequence[ArchiveFile], query: str, hits: Mapping[str, Hits]
+) -> dict[str, Hits]:
+    """Return the results of the archives that have something; of a full-text search, something with a rare word."""
+    texts = {name: row for name, row in hits.items() if isinstance(row, SearchHits)}
+    if not texts:
+        return {name: row for name, row in hits.items() if hit_rows(row)}
+    app.passage_indexes.request(archives, is_question=False)
+    return dict(await drop_irrelevant(app, archives, query, texts))
 
 
 def fingerprint_archives(archives: Iterable[ArchiveFile]) -> str:
@@ -279,12 +305,31 @@ def _rank(row: HitRow) -> float:
 
 
 def _archive_hits(
-    archive: ArchiveFile, hits: Hits | None, error: errors.OpenZimMcpError | None, page: slice
+    archive: ArchiveFile,
+    hits: Hits | None,
+    error: errors.OpenZimMcpError | None,
+    page: slice,
+    shown: Collection[tuple[str, str]],
 ) -> ArchiveHits:
-    """Return the results of one archive among many, or why it could not be searched."""
+    """Return the results of one archive among many, or why it could not be searched.
+
+    `shown` are the archives and paths of the results that stand in the list of all archives.
+    """
     if hits is None:
-        message = error.message if error else None
-        return ArchiveHits(archive=archive.file_name, total=0, error=message)
+        return ArchiveHits(archive=archive.file_name, total=0, error=error.message if error else None)
     fields = _fields(hits)
-    rows = "suggestions" if isinstance(hits, Suggestions) else "results"
-    return ArchiveHits(archive=archive.file_name, **fields | {rows: fields[rows][page]})
+    if isinstance(hits, SearchHits):
+        fields["results"] = [
+            ArchiveHit(
+                row.path,
+                row.title,
+                row.score,
+                None if (archive.file_name, row.path) in shown else row.snippet,
+                row.section,
+            )
+            for row in hits.results[page]
+        ]
+    else:
+        rows = "suggestions" if isinstance(hits, Suggestions) else "results"
+        fields[rows] = fields[rows][page]
+    return ArchiveHits(archive=archive.file_name, **fields)

@@ -113,6 +113,32 @@ class ListEntries(Call[EntryRows], frozen=True):
     limit: int
 
 
+class ArticleRows(Struct, frozen=True):
+    """Some articles of a namespace or folder; `total` is None if they are too many to count.
+
+    `stop` is the number, within the namespace or folder, of the entry after the last one that was read.
+    """
+
+    namespace: str
+    entries: list[EntryRow]
+    total: int | None
+    stop: int
+    done: bool
+
+
+class ListArticles(Call[ArticleRows], frozen=True):
+    """List the articles of a namespace or folder, without redirects and files; the content if it is not named.
+
+    `offset` counts articles, from the entry with the number `start` on.
+    """
+
+    function = "archive.browse:list_articles"
+    limit: int
+    namespace: str | None = None
+    offset: int = 0
+    start: int = 0
+
+
 class PathCompletions(Struct, frozen=True):
     """Paths that start with a prefix; `total` is None if not all of them were read."""
 

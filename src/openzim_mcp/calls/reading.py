@@ -277,14 +277,17 @@ class OutboundLinks(EntryResult, frozen=True):
     external_count: int
     media_count: int
     total: int
+    left_out: int = 0
+    """Of a list for reading: links to pictures, repeats and links to nothing in the archive."""
 
 
 class ReadLinks(EntryCall[OutboundLinks], frozen=True):
-    """Read the links of an article."""
+    """Read the links of an article; `for_reading` each target once, those of the text first, and no pictures."""
 
     function = "reading.links:read_links"
     offset: int
     limit: int
+    for_reading: bool = False
 
 
 class RelatedArticle(Struct, frozen=True):

@@ -87,8 +87,11 @@ class RedisBuckets:
         """Close the connections to Redis."""
         await self._redis.aclose()
 
-    async def take(self, client: str, operation: Operation, cost: int) -> float:
-        """Take the cost of an operation and return 0, or take nothing and return the seconds to wait."""
+    async def take(self, client: str, operation: Operation, cost: float) -> float:
+        """Take the cost of an operation and return 0, or take nothing and return the seconds to wait.
+
+        A negative cost is given back.
+        """
         if time.monotonic() < self._unavailable_until:
             return await self._local.take(client, operation, cost)
         if not self.is_shared:
@@ -107,7 +110,7 @@ class RedisBuckets:
             self._unavailable_until = 0.0
         return wait
 
-    async def _take_shared(self, client: str, operation: Operation, cost: int) -> float:
+    async def _take_shared(self, client: str, operation: Operation, cost: float) -> float:
         key = f"openzim-mcp:{{{client}}}"
         operation_limit = self._settings.per_operation_limits.get(operation)
         buckets = {key: self._settings} | ({f"{key}:{operation}": operation_limit} if operation_limit else {})

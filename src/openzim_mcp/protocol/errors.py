@@ -8,10 +8,11 @@ import logging
 from typing import TYPE_CHECKING, TypeVar
 
 import mcp_types as types
+import msgspec
 from mcp import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from openzim_mcp import errors
+from openzim_mcp import errors, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -23,10 +24,34 @@ log = logging.getLogger(__name__)
 _Params = TypeVar("_Params")
 _Result = TypeVar("_Result")
 _RESOURCE_NOT_FOUND = -32002
+_MAX_ERROR_TOKENS = 150
+_MAX_LISTED_ROWS = 10
+_LIST_TOKENS = 20
+_MAX_TEXT_TOKENS = {"message": 60, "hint": 40}
 _NOT_FOUND_ERRORS = (errors.ArchiveNotFound, errors.EntryNotFound, errors.ResourceNotFound)
 _MAX_URI_CHARS = 1000
 # Fields of a tool's error that a JSON-RPC error has elsewhere.
 _OMITTED_FIELDS = {"status", "message"}
+
+
+def fit_payload(payload: dict[str, object]) -> dict[str, object]:
+    """Return an error as models pay for it: lists with as many rows as fit and a count of the others, short texts."""
+    fixed = {name: value for name, value in payload.items() if not isinstance(value, list)}
+    for name, max_tokens in _MAX_TEXT_TOKENS.items():
+        if isinstance(fixed.get(name), str) and _cost(fixed) > _MAX_ERROR_TOKENS - _LIST_TOKENS:
+            fixed[name] = tokens.truncate(str(fixed[name]), max_tokens * tokens.SAFETY_FACTOR)
+    lists = {name: value for name, value in payload.items() if isinstance(value, list)}
+    for count in range(_MAX_LISTED_ROWS, -1, -1):
+        shown = {name: rows[:count] for name, rows in lists.items() if rows[:count]}
+        left = sum(max(0, len(rows) - count) for rows in lists.values())
+        fitted = fixed | shown | ({"not_shown": left} if left else {})
+        if _cost(fitted) <= _MAX_ERROR_TOKENS:
+            break
+    return fitted
+
+
+def _cost(payload: dict[str, object]) -> float:
+    return tokens.estimate(msgspec.json.encode(payload).decode())
 
 
 @contextlib.contextmanager

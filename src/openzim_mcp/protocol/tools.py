@@ -16,7 +16,7 @@ from openzim_mcp.app.query import ask
 from openzim_mcp.app.query.reply import QueryRequest, Reply
 from openzim_mcp.calls.reading import Article, BinaryEntry
 from openzim_mcp.protocol.context import caller_of
-from openzim_mcp.protocol.errors import hide_unexpected
+from openzim_mcp.protocol.errors import fit_payload, hide_unexpected
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ TOOLS = (
         "Ask",
         "Ask offline archives (Wikipedia and others) in plain words. A question brings the passages that answer it, "
         "with their source. Or say: list archives; search for X; get article X; summary, outline or links of X; "
-        "section S of X; related to X; compare X and Y; next page. 'in NAME' asks one archive.",
+        "section S of X; related to X; compare X and Y; more; help. 'in NAME' asks one archive.",
         request=QueryRequest,
         run=ask.answer_query,
         simple=True,
@@ -146,20 +146,22 @@ async def call_tool(app: App, context: RequestContext, params: types.CallToolReq
         raise MCPError(
             types.INVALID_PARAMS, f"Unknown tool: {safe_line(params.name, 100)}. There are: {', '.join(tools)}."
         )
+    caller = _tool_caller(context)
     try:
         with hide_unexpected(tool.name):
             request = parse_request(tool.request, params.arguments)
-            caller = _tool_caller(context)
             await app.charge(caller, *((tool.cost, 1) if tool.cost else request.cost()))
             return _to_result(await tool.run(app, request, caller), context.protocol_version)
     except errors.OpenZimMcpError as error:
-        return _structured_result(error.payload(tool.name), is_error=True)
+        if isinstance(error, errors.OpenZimMcpValidationError):
+            await app.refund_half(caller)
+        return _structured_result(fit_payload(error.payload(tool.name)), is_error=True)
 
 
 def _tool_caller(context: RequestContext) -> Caller:
     reports_progress = "progress_token" in (context.meta or {})
     progress = context.session.report_progress if reports_progress else None
-    return replace(caller_of(context), progress=progress, connection=context.session.client_params)
+    return replace(caller_of(context), progress=progress, connection=context.session.client_params, charges=[])
 
 
 def _to_result(result: msgspec.Struct | Reply, protocol_version: str) -> types.CallToolResult:
@@ -173,7 +175,7 @@ def _to_result(result: msgspec.Struct | Reply, protocol_version: str) -> types.C
 
 
 def _reply_result(reply: Reply) -> types.CallToolResult:
-    result = _text_result(reply.text, _answer_meta(reply))
+    result = _text_result(reply.markdown, _reply_meta(reply))
     if reply.image is None:
         return result
     image = types.ImageContent(type="image", data=reply.image.data, mime_type=reply.image.mime_type)
@@ -189,15 +191,14 @@ def _binary_result(entry: BinaryEntry, protocol_version: str) -> types.CallToolR
     return _text_result(text).model_copy(update={"structured_content": payload})
 
 
-def _answer_meta(reply: Reply) -> dict[str, object] | None:
-    """Return whether a question is answered, how likely, and from where, for clients that read more than text."""
-    if reply.answered is None:
-        return None
-    return {
-        "openzim/answered": reply.answered,
-        "openzim/confidence": reply.confidence,
-        "openzim/sources": msgspec.to_builtins(reply.cited),
-    }
+def _reply_meta(reply: Reply) -> dict[str, object] | None:
+    """Return what clients use beside the text: the cursor; of an answer also how likely it is, and from where."""
+    meta: dict[str, object] = {"openzim/next_cursor": reply.next_cursor} if reply.next_cursor else {}
+    if reply.answered is not None:
+        meta["openzim/answered"] = reply.answered
+        meta["openzim/confidence"] = reply.confidence
+        meta["openzim/sources"] = msgspec.to_builtins(reply.cited)
+    return meta or None
 
 
 def _text_result(text: str, meta: dict[str, object] | None = None) -> types.CallToolResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import itertools
+import struct
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,7 @@ _BESIDE_CONTENT = ("M", "W", "X")
 """The namespaces of archives since 2021 that hold metadata, well-known entries and indexes."""
 _CACHED_FREQUENCIES = 20_000
 _IMPORTANCE_RETRY_SECONDS = 5
+_ARTICLE_LIST = "listing/titleOrdered/v1"
 _SAMPLED_ENTRIES = 16
 _serial_numbers = itertools.count()
 
@@ -230,6 +232,16 @@ class Archive:
     def content(self) -> range:
         """The numbers of the entries in the namespace of the articles."""
         return self.namespaces.get(self.content_namespace, range(0))
+
+    def front_articles(self) -> frozenset[int]:
+        """Return the numbers of the entries that the archive lists as its articles; empty if it has no such list."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            for number in self.namespaces.get("X", range(0)):
+                entry = self._zim._get_entry_by_id(number)  # noqa: SLF001  libzim has no other way
+                if entry.path == _ARTICLE_LIST and not entry.is_redirect:
+                    content = bytes(entry.get_item().content)
+                    return frozenset(number for (number,) in struct.iter_unpack("<I", content))
+        return frozenset()
 
     @cached_property
     def content_prefix(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from openzim_mcp import tokens
 from support.archives import write_zim
-from support.stdio_server import StdioServer
+from support.stdio_server import STATELESS_VERSION, StdioServer
 
 
 def ask(server: StdioServer, query: str = "", **arguments: Any) -> str:
@@ -40,7 +40,7 @@ def both_server(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPa
     ("query", "expected"),
     [
         ("Who founded Ravenport?", "The town was founded in 1743"),
-        ("list available ZIM files", "1 archive:\n- isles_en_all_2026-01.zim"),
+        ("list available ZIM files", "1 archive:\n- isles_en_all_2026-01.zim: Test; en, "),
         (
             "search for herring in isles_en_all.zim",
             "results for 'herring' in isles_en_all_2026-01.zim:\n\n1. **Herring**",
@@ -80,7 +80,7 @@ def test_answer_has_the_passage_before_its_source(isles_server: StdioServer) -> 
 
 
 def test_corrected_word_is_named(isles_server: StdioServer) -> None:
-    assert ask(isles_server, "what is photosinthesis").endswith("(Read as: photosinthesis → photosynthesis)")
+    assert "\n\n(Read as: photosinthesis → photosynthesis)" in ask(isles_server, "what is photosinthesis")
 
 
 def test_answer_cites_several_archives(isles_zim: Path, tmp_path: Path) -> None:
@@ -119,7 +119,11 @@ def test_question_is_answered_without_a_damaged_index(zims: Path) -> None:
 
 
 def test_browsing_needs_the_name_of_an_archive(both_server: StdioServer) -> None:
-    assert both_server.call("zim_query", query="browse namespace C")["operation"] == "archive_not_found"
+    error = both_server.call("zim_query", query="browse namespace C")
+
+    assert error["operation"] == "archive_not_found"
+    assert error["hint"] == "For example: browse namespace C in isles_en_all_2026-01"
+    assert "entries in namespace C" in ask(both_server, error["hint"].removeprefix("For example: "))
 
 
 @pytest.mark.parametrize("budget", [100, 200, "small"])
@@ -154,7 +158,7 @@ def test_list_continues_at_an_offset(isles_server: StdioServer) -> None:
     first = ask(isles_server, "search for harbour", limit=2)
     second = ask(isles_server, "search for harbour", limit=2, offset=2)
 
-    assert "[offset=2 continues; cursor=" in first
+    assert first.endswith("\n\n[offset=2 continues]")
     assert "\n3. **" in second
 
 
@@ -194,28 +198,83 @@ def test_reply_of_every_intent_fits_the_budget(isles_server: StdioServer, query:
     assert tokens.estimate(ask(isles_server, query, compact_budget=100)) <= 100
 
 
+def call(server: StdioServer, **arguments: Any) -> tuple[str, str | None]:
+    """Return the text of a result, and the cursor in its metadata."""
+    result = server.request("tools/call", {"name": "zim_query", "arguments": arguments})
+    return str(result["content"][0]["text"]), result.get("_meta", {}).get("openzim/next_cursor")
+
+
 @pytest.mark.parametrize(
     "query", ["search for town", "browse namespace C", "walk namespace C", "suggestions for r", "links of Alderwick"]
 )
-def test_pages_joined_are_the_whole_list(isles_server: StdioServer, query: str) -> None:
+@pytest.mark.parametrize("way", ["offset", "cursor", "cursor and query", "more", "next page"])
+def test_pages_joined_are_the_whole_list(isles_server: StdioServer, query: str, way: str) -> None:
     def rows(text: str) -> list[str]:
         return re.findall(r"^(?:- |\d+\. ).*", text, re.MULTILINE)
 
-    def read_pages(**follow_up: Any) -> list[str]:
-        reply = ask(isles_server, query, limit=2)
-        all_rows = rows(reply)
-        while "cursor=" in reply:
-            offset, cursor = re.findall(r"^\[offset=(\d+) continues; cursor=(\S+)\]$", reply, re.MULTILINE)[0]
-            available = {"offset": int(offset), "cursor": cursor, "limit": 2, "query": query}
-            reply = ask(isles_server, **{name: value or available[name] for name, value in follow_up.items()})
-            all_rows += rows(reply)
-        return all_rows
-
     whole = rows(ask(isles_server, query, limit=100))
+    text, cursor = call(isles_server, query=query, limit=2)
+    all_rows = rows(text)
+    while match := re.search(r"\n\n\[offset=(\d+) continues\]$", text):
+        request = {
+            "offset": {"query": query, "limit": 2, "offset": int(match[1])},
+            "cursor": {"cursor": cursor},
+            "cursor and query": {"query": query, "cursor": cursor},
+        }.get(way, {"query": way})
+        text, cursor = call(isles_server, **request)
+        all_rows += rows(text)
 
-    assert read_pages(query=None, limit=None, offset=None) == whole
-    assert read_pages(query="next page", cursor=None) == whole
-    assert read_pages(query="next page") == whole
+    assert all_rows == whole
+    assert cursor is None
+
+
+@pytest.mark.parametrize("way", ["offset", "cursor", "more"])
+def test_answer_continues_with_other_passages(isles_server: StdioServer, way: str) -> None:
+    question = "what do people say of harbour towns and herring?"
+    text, cursor = call(isles_server, query=question, compact_budget=150)
+    pages = [text]
+    while match := re.search(r"\n\n\[offset=(\d+) continues\]$", text):
+        request = {
+            "offset": {"query": question, "compact_budget": 150, "offset": int(match[1])},
+            "cursor": {"cursor": cursor},
+        }.get(way, {"query": "more"})
+        text, cursor = call(isles_server, **request)
+        pages.append(text)
+    passages = [page.partition("\nSource: ")[0] for page in pages]
+
+    assert len(pages) > 1
+    assert len(set(passages)) == len(passages)
+    assert all(tokens.estimate(page) <= 150 for page in pages)
+
+
+def test_cut_summary_continues(zims: Path) -> None:
+    with StdioServer(zims / "built/wiki_real_pub.zim") as server:
+        whole = ask(server, "summary of Dog", compact_budget="large").partition("\n\nSource: ")[0]
+        pages = [ask(server, "summary of Dog", compact_budget=150)]
+        while "[content_offset=" in pages[-1]:
+            pages.append(ask(server, "more"))
+
+    assert len(pages) > 1
+    shown = "".join(re.split(r"\n\n(?:\[content_offset=|Source: )", page)[0] for page in pages)
+    assert "".join(shown.split()) == "".join(whole.split())
+
+
+@pytest.mark.parametrize("query", ["summary of Ravenport", "outline of Ravenport", "help"])
+def test_more_after_a_complete_answer_says_so(isles_server: StdioServer, query: str) -> None:
+    ask(isles_server, query)
+
+    assert ask(isles_server, "more") == "That was all: the previous answer was complete."
+
+
+def test_more_without_memory_says_what_to_repeat(isles_zim: Path) -> None:
+    with StdioServer(isles_zim).with_version(STATELESS_VERSION) as server:
+        first = ask(server, "search for harbour", limit=2)
+        error = server.call("zim_query", query="more")
+
+        assert first.endswith("[offset=2 continues]")
+        assert "\n3. **" in ask(server, "search for harbour", limit=2, offset=2)
+    assert error["message"].startswith("No previous answer is remembered here: repeat the request with the offset")
+    assert "hint" not in error
 
 
 def test_next_page_of_an_article_continues_it(isles_server: StdioServer) -> None:
@@ -247,8 +306,7 @@ def test_next_page_without_a_previous_answer_is_an_error(isles_zim: Path) -> Non
 
 
 def test_cursor_of_another_query_is_refused(isles_server: StdioServer) -> None:
-    reply = ask(isles_server, "search for town", limit=1)
-    cursor = reply.rpartition("cursor=")[2].strip("]")
+    _, cursor = call(isles_server, query="search for town", limit=1)
 
     assert isles_server.call("zim_query", query="search for herring", cursor=cursor)["operation"] == "invalid_cursor"
     assert ask(isles_server, "next page", cursor=cursor) == ask(isles_server, "search for town", limit=1, offset=1)
@@ -277,7 +335,7 @@ def test_comparison_cites_each_article(isles_server: StdioServer) -> None:
 
 def test_metadata_of_several_archives_is_a_list(both_server: StdioServer) -> None:
     assert ask(both_server, "how many articles are there?").startswith(
-        "2 archives:\n- isles_en_all_2026-01.zim: Test, eng"
+        "2 archives, 19 articles:\n- isles_en_all_2026-01.zim: Test; en"
     )
 
 
@@ -329,12 +387,37 @@ def test_article_without_a_picture_is_reported(isles_server: StdioServer) -> Non
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        ("outline of Nowhere", "(No article is called 'Nowhere'."),
-        ("summary of Ravenprot", "(Read as: summary of the article Ravenprot. Or ask: "),
+        ("summary of Ravenprot", "(No article is called 'Ravenprot'; this is 'Ravenport'.)"),
+        ("outline of Raven", "(No article is called 'Raven'; this is 'Ravenport'.)"),
+        ("get article Alderwik", "(No article is called 'Alderwik'; this is 'Alderwick'.)"),
+        ("links of Alderwik", "(No article is called 'Alderwik'; this is 'Alderwick'.)"),
+        ("summary of Nowhere", "(No article is called 'Nowhere'.)"),
     ],
 )
 def test_guess_is_explained_in_the_last_line(isles_server: StdioServer, query: str, note: str) -> None:
     assert ask(isles_server, query).split("\n")[-1].startswith(note)
+
+
+@pytest.mark.parametrize("query", ["summary of Zurich", "sumary of Ravenport", "get article Ravenport", "Ravenport"])
+def test_clear_request_is_not_explained(isles_server: StdioServer, query: str) -> None:
+    assert "Read as" not in ask(isles_server, query)
+    assert "No article" not in ask(isles_server, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "titles"),
+    [
+        ("outline of Mercur", {"Mercury"}),
+        ("outline of a harbour for ships", {"Ravenport", "Herring", "Ada Quill", "harbour", "notes.txt"}),
+    ],
+)
+def test_command_without_a_near_title_offers_three(isles_server: StdioServer, query: str, titles: set[str]) -> None:
+    error = isles_server.call("zim_query", query=query)
+
+    assert error["operation"] == "entry_not_found"
+    assert 1 <= len(error["did_you_mean"]) <= 3
+    assert {row["title"].partition(" (")[0] for row in error["did_you_mean"]} <= titles
+    assert error["did_you_mean"][0]["uri"].startswith("zim://isles_en_all_2026-01/entry/")
 
 
 def test_word_of_another_archive_is_not_corrected(isles_zim: Path, town_zim: Path, tmp_path: Path) -> None:

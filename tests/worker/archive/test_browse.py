@@ -6,14 +6,22 @@ import pytest
 from libzim.writer import Creator
 
 from openzim_mcp import errors
-from openzim_mcp.calls.archive import CompletePath, EntryRows, ListEntries, PathCompletions
-from openzim_mcp.worker.archive.browse import complete_path, list_entries
+from openzim_mcp.calls.archive import (
+    ArticleRows,
+    CompletePath,
+    EntryRows,
+    ListArticles,
+    ListEntries,
+    PathCompletions,
+)
+from openzim_mcp.worker.archive import browse
+from openzim_mcp.worker.archive.browse import complete_path, list_articles, list_entries
 from openzim_mcp.worker.reading.resolve import require_entry
 from openzim_mcp.worker.zim import Archive
-from support.archives import Page
+from support.archives import Page, write_zim
 
 
-def paths(rows: EntryRows) -> list[str]:
+def paths(rows: EntryRows | ArticleRows) -> list[str]:
     return [entry.path for entry in rows.entries]
 
 
@@ -130,3 +138,36 @@ def test_every_listed_entry_can_be_read(zims: Path) -> None:
                 item = require_entry(archive, row.path)
                 assert item.path == (row.redirect_to or row.path)
                 assert len(archive.read_content(item.path)) == item.size
+
+
+def test_articles_are_listed_without_redirects_and_files(towns: Archive) -> None:
+    first = list_articles(towns, ListArticles(2))
+    last = list_articles(towns, ListArticles(2, offset=2))
+
+    assert (paths(first), first.total, first.done) == (["Alderwick", "Ravenport"], 3, False)
+    assert (paths(last), last.total, last.done) == (["Zürich"], 3, True)
+    assert paths(list_articles(towns, ListArticles(2, start=first.stop))) == ["Zürich"]
+
+
+def test_articles_of_an_old_archive_are_counted(zims: Path) -> None:
+    archive = Archive("mini", [str(zims / "real/wikipedia_en_100_mini_2022-10.zim")])
+
+    rows = list_articles(archive, ListArticles(500, "A"))
+
+    assert (len(rows.entries), rows.total, rows.done) == (101, 101, True)
+
+
+def test_articles_of_a_large_archive_are_listed_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browse, "_MAX_SCANNED_ENTRIES", 3)
+    pages = {f"p{n}": "<p>text</p>" for n in range(4)}
+    archive = Archive("large", [str(write_zim(tmp_path / "large.zim", pages, redirects={"a": "p0", "p1a": "p1"}))])
+
+    listed, start, done = [], 0, False
+    while not done:
+        rows = list_articles(archive, ListArticles(1, start=start))
+        listed, start, done = listed + paths(rows), rows.stop, rows.done
+
+    assert listed == list(pages)
+    assert rows.total == 4
+    with pytest.raises(errors.OutOfRange):
+        list_articles(archive, ListArticles(1, offset=3))

@@ -123,3 +123,16 @@ def test_internal_links_lead_to_existing_entries(zims: Path, name: str, min_shar
         existing += sum(not link.missing for link in internal)
 
     assert existing >= min_share * (existing + missing)
+
+
+def test_links_for_reading_are_distinct_and_those_of_the_text_first(tmp_path: Path) -> None:
+    page = """<h1>Hub</h1><p><a href="https://example.org/">Site</a> <a href="A">A</a> <img src="x.png"></p>
+        <p><a href="B">B</a> <a href="Gone">gone</a></p><h2>More</h2><p><a href="A">again</a></p>
+        <h2>See also</h2><ul><li><a href="C">C</a></li><li><a href="B">B</a></li></ul>"""
+    pages = {"Hub": page, "x.png": "picture"} | {name: f"<h1>{name}</h1>" for name in "ABC"}
+    archive = Archive("hub", [str(write_zim(tmp_path / "hub.zim", pages))])
+
+    links = read_links(archive, ReadLinks("Hub", 0, 10, for_reading=True))
+
+    assert [link.path or link.url for link in links.links] == ["A", "B", "https://example.org/", "C"]
+    assert (links.total, links.left_out, links.media_count) == (4, 4, 1)

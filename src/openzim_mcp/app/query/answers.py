@@ -9,11 +9,13 @@ import msgspec
 
 from openzim_mcp import tokens
 from openzim_mcp.app.query import excerpts
+from openzim_mcp.app.query.answer_pages import select_page
 from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
 from openzim_mcp.app.query.confidence import estimate_confidence, is_answer, unknown_words
 from openzim_mcp.app.query.interpret import split_list
+from openzim_mcp.app.query.language_fit import archives_in_language, prefer_language
 from openzim_mcp.app.query.questions import analyze_question
-from openzim_mcp.app.query.reply import QueryContext, Reply
+from openzim_mcp.app.query.reply import QueryContext, Reply, offset_line
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.search import EstimateAnswer, FindPassages, FindTitles, WordCounts
 from openzim_mcp.text import normalize, safe_line
@@ -65,13 +67,15 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
             estimates = (await context.call_each(EstimateAnswer(question, counts))).results
             corrected = count_words(estimates)
         selected = select_archives(question, estimates, corrected)
+        descriptions = (await context.app.describe_each(archives)).results
+        selected |= archives_in_language(question.language, estimates, descriptions)
         archives = [row for row in archives if row.name in selected or row.name not in estimates]
     call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
     outcomes = await replace(context, archives=archives).call_each(call)
     context.app.passage_indexes.request((*archives, *context.archives), is_question=True)
     context.app.importance.request(archives)
     fits = {name: kind_fit(question, estimate.kind) for name, estimate in estimates.items()}
-    passages = merge_passages(outcomes.results, fits)
+    passages = prefer_language(question.language, merge_passages(outcomes.results, fits))
     if not counts.frequencies:
         counts = next((answer.counts for answer in outcomes.results.values()), counts)
     return Evidence(
@@ -103,15 +107,17 @@ async def answer_question(context: QueryContext, slots: dict[str, str]) -> Reply
     evidence = await find_evidence(context, slots["query"])
     is_answered = is_answer(evidence.confidence, context.app.settings.content.answers, len(context.archives))
     budget, cost = context.budget()
-    if not is_answered:
+    offset = context.request.offset
+    if not is_answered and not offset:
         return _not_found_reply(context, evidence)
-    budget_left = budget - cost(_corrections(evidence, evidence.archives) + not_searched(evidence.failed))
-    selected = excerpts.select_excerpts(evidence.passages, budget_left, cost)
+    foot = _corrections(evidence, evidence.archives) + not_searched(evidence.failed) + offset_line(offset)
+    selected, next_offset = select_page(evidence.passages, offset, budget - cost(foot), cost)
     if not selected:
-        return _not_found_reply(context, evidence)
+        return Reply("That was all.", is_empty=True) if offset else _not_found_reply(context, evidence)
     archives = dict.fromkeys(excerpt.passage.archive for excerpt in selected)
     note = _corrections(evidence, archives) + not_searched(evidence.failed)
-    return replace(_excerpts_reply(selected, note), answered=True, confidence=evidence.confidence)
+    reply = replace(_excerpts_reply(selected, note), answered=is_answered, confidence=evidence.confidence)
+    return context.continued(reply, next_offset)
 
 
 def _excerpts_reply(selected: Sequence[Excerpt], note: str = "") -> Reply:

@@ -10,7 +10,7 @@ from openzim_mcp import cursors, errors, tokens
 from openzim_mcp.app.archives import archive_titles
 from openzim_mcp.app.arguments import parse_request, require_text
 from openzim_mcp.app.caller import LOCAL, Caller
-from openzim_mcp.app.query import answers, handlers
+from openzim_mcp.app.query import answers, handlers, library
 from openzim_mcp.app.query.cited_entries import follow_citations
 from openzim_mcp.app.query.interpret import (
     Interpretation,
@@ -19,16 +19,18 @@ from openzim_mcp.app.query.interpret import (
     rank_interpretations,
     titles_to_score,
 )
-from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply
+from openzim_mcp.app.query.nearest import find_command, find_nearest
+from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply, continuation_cursor
 from openzim_mcp.app.search import fingerprint_archives
 from openzim_mcp.library.names import match_archive, names_starting_with
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import safe_line, title_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from openzim_mcp.app.app import App
     from openzim_mcp.app.query.excerpts import Briefing
+    from openzim_mcp.app.search import MergedHit
     from openzim_mcp.zimfile import ArchiveFile
 
 _IN_ARCHIVE = re.compile(
@@ -36,13 +38,11 @@ _IN_ARCHIVE = re.compile(
     r"(?P<archive>\s+(?:archive|file|zim))?[?.!]*$",
     re.IGNORECASE,
 )
-_WORDS = re.compile(r"[^\W_]+")
 _MIN_NAME_CHARS = 4
 _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
 """A query without an archive searches all of them: each further group of this size costs one token more."""
 _MAX_ALTERNATIVES = 2
-_ABOUT_AN_ARTICLE = {"article", "links", "outline", "related", "section", "summary"}
 
 
 async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) -> Reply | Briefing:
@@ -53,10 +53,13 @@ async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) 
     resumed = _resume(request, fingerprint_archives(archives))
     asked = 1 if resumed.zim_file_path else len(archives)
     await app.charge(caller, "default", 1 + max(0, asked - 1) // _ARCHIVES_PER_TOKEN)
-    reply = await _reply(QueryContext(app, resumed, archives, archives, continuation))
-    if isinstance(reply, Reply):
-        app.continuations.put(caller.connection, reply.continuation)
-    return reply
+    has_previous = app.continuations.has_answer(caller.connection)
+    reply = await _reply(QueryContext(app, resumed, archives, archives, continuation, has_previous))
+    if not isinstance(reply, Reply):
+        return reply
+    app.continuations.put(caller.connection, reply.continuation)
+    cursor = continuation_cursor(reply.continuation, archives) if reply.continuation else None
+    return replace(reply, next_cursor=cursor)
 
 
 def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
@@ -74,13 +77,21 @@ def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
 
 
 async def _reply(context: QueryContext) -> Reply | Briefing:
-    """Reply to the likeliest interpretation of a query."""
+    """Reply to a query: with an entry that it cites, about an archive, or in the archive that it names."""
     followed = await follow_citations(context)
     if isinstance(followed, Reply):
         return followed
+    about_archive = await _reply_about_archive(followed)
+    if about_archive:
+        return about_archive
     text, context = await _split_archive_name(followed)
     if context.request.synthesize:
         return await answers.write_briefing(context, text)
+    return await _reply_to_best(context, text)
+
+
+async def _reply_to_best(context: QueryContext, text: str) -> Reply | Briefing:
+    """Reply to the likeliest interpretation of a query."""
     interpretations = interpret(text)
     if len(interpretations) == 1:  # nothing but a question: no title could decide otherwise
         return await answers.answer_question(context, {"query": text})
@@ -88,18 +99,44 @@ async def _reply(context: QueryContext) -> Reply | Briefing:
     ranked = rank_interpretations(interpretations, scores)
     best = ranked[0]
     if best.intent == "next":
-        return await _reply(_next_page(context, best.slots))
-    note = _guess_note(best, find_alternatives(ranked, scores)) or await _missing_title_note(context, ranked)
-    note = note or await _other_archives_note(context, best)
-    requested = _requested_titles(ranked)
+        return await _reply_next(context, best.slots)
+    command = find_command(text, ranked, scores)
+    nearest = await find_nearest(context, command) if command else None
+    if command and nearest:
+        return await _reply_about_nearest(context, command, nearest)
+    note = _guess_note(best, find_alternatives(ranked, scores)) or await _other_archives_note(context, best)
+    requested = command or next((row for row in ranked if row.intent == "article"), None)
     if best.intent == "question" and requested:  # the words of the request are not what is asked about
-        best = replace(best, slots={"query": requested[0]})
+        best = replace(best, slots={"query": requested.title or text})
+        note = f"(No article is called {safe_line(requested.title or '', 100)!r}.)" if command else note
     try:
         return await _reply_with_note(context, best, note)
     except (errors.EntryNotFound, errors.SectionNotFound):
         if best.title is None or (scores.get(best.title, 0.0) > 0 and best.intent != "part"):
             raise
     return await answers.answer_question(context, {"query": text})
+
+
+async def _reply_about_nearest(context: QueryContext, command: Interpretation, nearest: MergedHit) -> Reply:
+    """Reply to a command about the article with the nearest title, and say so."""
+    archives = [row for row in context.archives if row.file_name == nearest.archive]
+    slots = command.slots | {command.title_slot or "": nearest.path}
+    note = f"(No article is called {safe_line(command.title or '', 100)!r}; this is {safe_line(nearest.title, 100)!r}.)"
+    is_same = title_key(command.title or "") in {title_key(nearest.title), title_key(nearest.via or "")}
+    nearest_command = replace(command, slots=slots)
+    return await _reply_with_note(replace(context, archives=archives), nearest_command, "" if is_same else note)
+
+
+async def _reply_about_archive(context: QueryContext) -> Reply | None:
+    """Reply to a request about an archive, or about those in a language, if the query is one."""
+    if context.request.synthesize:
+        return None
+    for row in interpret(require_text(context.request.query)):
+        archives = await library.named_archives(context, row) if row.archive_match else []
+        if row.intent == "archives_in" or archives:
+            reply = await handlers.HANDLERS[row.intent](replace(context, archives=archives), row.slots)
+            return reply if isinstance(reply, Reply) else None
+    return None
 
 
 def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) -> str:
@@ -120,20 +157,6 @@ async def _other_archives_note(context: QueryContext, best: Interpretation) -> s
     return safe_line(f"(Also in: {names}.)", _MAX_NOTE_CHARS) if names else ""
 
 
-async def _missing_title_note(context: QueryContext, ranked: Sequence[Interpretation]) -> str:
-    """Return a line that says that no article has the requested title, if the query is answered as a question."""
-    titles = _requested_titles(ranked)
-    if ranked[0].intent != "question" or not titles:
-        return ""
-    closest = await answers.closest_titles(context, titles[0])
-    return safe_line(f"(No article is called {titles[0]!r}.{f' {closest}' if closest else ''})", _MAX_NOTE_CHARS)
-
-
-def _requested_titles(ranked: Sequence[Interpretation]) -> list[str]:
-    """Return the titles that requests about an article name."""
-    return [row.title for row in ranked if row.title and row.intent in _ABOUT_AN_ARTICLE]
-
-
 async def _reply_with_note(context: QueryContext, interpretation: Interpretation, note: str) -> Reply:
     """Reply to an interpretation, with a note below that counts towards the budget."""
     request = context.request
@@ -149,16 +172,17 @@ async def _reply_with_note(context: QueryContext, interpretation: Interpretation
     return replace(reply, text=f"{reply.text}\n\n{note}", continuation=continuation)
 
 
-def _next_page(context: QueryContext, slots: dict[str, str]) -> QueryContext:
-    """Return the context of the request that continues the last answer."""
-    if context.continuation is None:
-        raise errors.NoNextPage(
-            "No next page: the previous answer was complete, or this connection has no previous answer.",
-            hint="Repeat the request with offset or content_offset, or pass the cursor at the end of the list.",
-        )
-    rows = {"limit": min(MAX_ROWS, max(1, int(slots["number"][:9])))} if "number" in slots else {}
-    request = context.continuation.model_copy(update=rows)
-    return replace(context, request=request, archives=context.library, continuation=None)
+async def _reply_next(context: QueryContext, slots: dict[str, str]) -> Reply | Briefing:
+    """Continue the last answer of the connection."""
+    if context.continuation:
+        rows = {"limit": min(MAX_ROWS, max(1, int(slots["number"][:9])))} if "number" in slots else {}
+        request = context.continuation.model_copy(update=rows)
+        return await _reply(replace(context, request=request, archives=context.library, continuation=None))
+    if context.has_previous:
+        return Reply("That was all: the previous answer was complete.")
+    raise errors.NoNextPage(
+        "No previous answer is remembered here: repeat the request with the offset or content_offset of its last line."
+    )
 
 
 async def _score_titles(context: QueryContext, titles: Sequence[str]) -> dict[str, float]:
@@ -188,12 +212,7 @@ async def _split_archive_name(context: QueryContext) -> tuple[str, QueryContext]
 
 def _matching_archives(archives: Sequence[ArchiveFile], titles: Mapping[str, str], name: str) -> list[ArchiveFile]:
     """Return the archives that a name may mean: those whose names start with it, else those that contain its words."""
-    matching = [archive for archive in archives if _name_matches(name, archive.name, titles.get(archive.name, ""))]
+    matching = [
+        archive for archive in archives if library.name_matches(name, archive.name, titles.get(archive.name, ""))
+    ]
     return names_starting_with(matching, name.replace(" ", "_")) or matching
-
-
-def _name_matches(text: str, *names: str) -> bool:
-    """Return whether one of an archive's names starts with a text, or contains all its words."""
-    words = _WORDS.findall(text.casefold())
-    words_of_names = [_WORDS.findall(name.casefold()) for name in names]
-    return any("".join(name).startswith("".join(words)) or set(words) <= set(name) for name in words_of_names)

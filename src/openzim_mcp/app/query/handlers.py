@@ -10,12 +10,12 @@ from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app import reading, references
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
-from openzim_mcp.app.query import excerpts
+from openzim_mcp.app.query import excerpts, library
 from openzim_mcp.app.query.answers import answer_question, compare, no_results_reply, not_searched
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
+from openzim_mcp.app.rare_words import drop_irrelevant
 from openzim_mcp.app.search import merge_hits
-from openzim_mcp.calls.archive import Metadata, ReadMetadata
 from openzim_mcp.calls.reading import (
     Article,
     EntryResult,
@@ -29,54 +29,27 @@ from openzim_mcp.calls.reading import (
     ReadSummary,
 )
 from openzim_mcp.calls.search import FindTitles, SearchText, SuggestTitles
-from openzim_mcp.text import continuation_line, safe_line
+from openzim_mcp.text import continuation_line, safe_line, title_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from openzim_mcp.calls import Call
+    from openzim_mcp.calls.reading import LinkRow
     from openzim_mcp.calls.search import Suggestions, TitleHits
     from openzim_mcp.zimfile import ArchiveFile
 
 _OUTLINE_ROWS = 100
 _SNIPPET_CHARS = 160
 _MAX_SUMMARIES = 10
-_METADATA_SHOWN = ("title", "description", "language", "creator", "publisher", "date", "flavour")
 
 Slots = dict[str, str]
-
-
-async def _list_archives(context: QueryContext, _: Slots) -> Reply:
-    archives = (await context.app.scan()).archives
-    rows = [
-        f"- {archive.file_name}{f' (unusable: {archive.problem})' if archive.problem else ''}"
-        for archive in archives[context.request.offset :]
-    ]
-    return context.list_reply("1 archive:" if len(archives) == 1 else f"{len(archives)} archives:", rows)
 
 
 async def _show_health(context: QueryContext, _: Slots) -> Reply:
     health = (await report_server(context.app)).health
     notes = [*health.warnings, *health.recommendations]
     return context.text_reply("\n".join([f"The server is {health.status}.", *(f"- {note}" for note in notes)]))
-
-
-async def _show_metadata(context: QueryContext, slots: Slots) -> Reply:
-    if "archive" in slots:
-        context = replace(context, archives=[await context.archive(slots["archive"])])
-    described = (await context.call_each(ReadMetadata())).results.values()
-    if len(described) != 1:
-        rows = [f"- {metadata.archive}: {_summarize_metadata(metadata)}" for metadata in described]
-        return context.list_reply(f"{len(rows)} archives:", rows)
-    (metadata,) = described
-    values = metadata.metadata | {name: str(count) for name, count in metadata.counts.items() if count}
-    rows = [f"- {name}: {values[name]}" for name in (*_METADATA_SHOWN, *metadata.counts) if values.get(name)]
-    return context.text_reply("\n".join([f"{metadata.archive}:", *rows]))
-
-
-def _summarize_metadata(metadata: Metadata) -> str:
-    values = (metadata.metadata.get(name) for name in ("title", "language", "date"))
-    return ", ".join([*filter(None, values), f"{metadata.counts['articles']} articles"])
 
 
 async def _show_main_page(context: QueryContext, slots: Slots) -> Reply:
@@ -123,10 +96,11 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
     )
     outcomes = await context.app.workers.call_each(context.archives, call)
     context.app.passage_indexes.request(context.archives, is_question=False)
-    hits = merge_hits(outcomes.results)[start : start + context.limit]
+    relevant = await drop_irrelevant(context.app, context.archives, query, outcomes.results)
+    hits = merge_hits(relevant)[start : start + context.limit]
     if not hits and not start:
         return await no_results_reply(context, query)
-    total = sum(archive_hits.total for archive_hits in outcomes.results.values())
+    total = sum(archive_hits.total for archive_hits in relevant.values())
     is_single = len(context.archives) == 1
     rows = [
         f"{number}. **{hit.title}**{' › ' + hit.section if hit.section else ''} "
@@ -211,18 +185,26 @@ async def _list_related(context: QueryContext, slots: Slots) -> Reply:
 
 async def _list_links(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
-    start = context.request.offset
-    page = await reading.read_or_closest(context.app, archive, ReadLinks(slots["title"], start, context.limit))
-    rows = [f"- {link.text} → {uris.path_in_text(link.path or link.url or '')}" for link in page.links]
-    return _links_reply(context, archive, page, rows, page.total)
+    call = ReadLinks(slots["title"], context.request.offset, context.limit, for_reading=True)
+    page = await reading.read_or_closest(context.app, archive, call)
+    rows = [f"- {_link_text(link)}" for link in page.links]
+    is_first = page.left_out and not context.request.offset
+    left_out = f"({page.left_out} pictures, repeats and missing pages left out)" if is_first else ""
+    return _links_reply(context, archive, page, rows, page.total, left_out)
+
+
+def _link_text(link: LinkRow) -> str:
+    """Return a link as it can be handed back: its title, and its text if that is another."""
+    target = link.url or link.title or link.path or ""
+    return target if title_key(link.text) == title_key(target) else f"{link.text} → {target}"
 
 
 def _links_reply(
-    context: QueryContext, archive: ArchiveFile, entry: EntryResult, rows: Sequence[str], total: int
+    context: QueryContext, archive: ArchiveFile, entry: EntryResult, rows: Sequence[str], total: int, foot: str = ""
 ) -> Reply:
     head = "" if rows else "There are none."
     is_complete = context.request.offset + context.limit >= total
-    return context.list_reply(head, rows, source=_source(archive, entry), is_complete=is_complete)
+    return context.list_reply(head, rows, foot=foot, source=_source(archive, entry), is_complete=is_complete)
 
 
 async def _read_summaries(context: QueryContext, slots: Slots) -> Reply:
@@ -270,9 +252,18 @@ def _source(archive: ArchiveFile, entry: EntryResult | Article, section: str = "
 
 
 HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
-    "archives": _list_archives,
+    "archives": library.list_archives,
+    "archives_in": library.list_archives_in,
+    "help": library.show_help,
+    "languages": library.list_languages,
+    "topics": library.list_topics,
+    "books": library.list_books,
+    "about": library.find_archives_about,
+    "articles": library.list_articles,
+    "articles_in": library.list_articles,
+    "describe": library.describe_archives,
     "health": _show_health,
-    "metadata": _show_metadata,
+    "metadata": library.describe_archives,
     "main_page": _show_main_page,
     "random": _show_random_article,
     "picture": _show_image,

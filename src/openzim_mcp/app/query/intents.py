@@ -6,11 +6,16 @@ The patterns are in the language of patterns.py. The examples of a row are its t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 SHOW_PREFIX = "+ "
 """Starts a pattern that may follow a request to be shown something, which is removed before the pattern is tried."""
 _OF = "(:|：|,| -| <of>| <article>)"
 _ITS = "(<attached>| <'s>)"
+_FROM = "(<in>|of|from|von|aus|de|du|des|di|del|da|do|van|uit|из|z|من|dari|của)"
+_IN_LANGUAGE = "<in language> {language}"
+_ABOUT_THE_LIBRARY = 1.1
+"""The certainty of a phrase that asks about the library itself, though an article may have it as its title."""
 _LIMIT = "[[(with [a] limit [of]|limit|limited to)] {number} [(at a time|entries|per page|each)]]"
 
 
@@ -20,6 +25,7 @@ class Intent:
 
     `canonical_request` is a query that is interpreted as this intent only. `title_slot` is the slot that must hold the
     title of an article. `certainty` is the probability of the intent where a pattern matches and the title exists.
+    With `archive_match` that slot must hold the name or title of an archive instead: whole, or some words of it.
     """
 
     name: str
@@ -28,6 +34,7 @@ class Intent:
     examples: tuple[str, ...]
     title_slot: str | None = None
     certainty: float = 0.9
+    archive_match: Literal["whole", "words"] | None = None
 
 
 # fmt: off
@@ -39,6 +46,57 @@ INTENTS = (
         "(do you have|are there|have you got|how many) [any] [zim] <files> [{filler}]",
         "what's in your library",
     ), ("list available ZIM files", "what archives do you have?", "Welche Archive gibt es?", "列出可用的文件")),
+    Intent("archives", "list the archives", (
+        f"{SHOW_PREFIX}<what is here>",
+    ), (
+        "what do you have?", "Was hast du?", "qué hay aquí", "что у тебя есть?", "你有什么？", "何がありますか",
+    ), certainty=_ABOUT_THE_LIBRARY),
+    Intent("help", "help", (
+        f"{SHOW_PREFIX}<help>",
+    ), (
+        "help", "what can you do?", "Hilfe", "que peux-tu faire", "使い方", "что ты умеешь",
+    ), certainty=_ABOUT_THE_LIBRARY),
+    Intent("archives_in", "list the archives in {language}", (
+        f"{SHOW_PREFIX}[<which>] [<the>] [<available>] [zim] <files> [{{filler}}] {_IN_LANGUAGE} [{{anything}}]",
+        f"{SHOW_PREFIX}[<which>] [<the>] [<available>] [zim] <files> [(are|is)] {{language}}",
+        f"{SHOW_PREFIX}[<which>] [<the>] [<available>] {{language}}[<'s>] [zim] <files>[(은|는|이|가|は)] [{{filler}}]",
+        f"<what is here> {_IN_LANGUAGE}",
+        f"(do you have|is there|are there) (anything|something|content|an archive) {_IN_LANGUAGE}",
+    ), (
+        "archives in Japanese", "Archive auf Japanisch", "archives en japonais", "архивы на японском",
+        "日本語のアーカイブ", "what do you have in Russian?",
+    ), certainty=_ABOUT_THE_LIBRARY),
+    Intent("languages", "which languages are there", (
+        "<which languages> [{filler}] [<covered>] [{more=filler}]",
+        "(list|show) [<me>] [<the>] [<available>] languages",
+    ), (
+        "which languages are there?", "what languages do you support", "Welche Sprachen gibt es?", "有哪些语言？",
+    ), certainty=_ABOUT_THE_LIBRARY),
+    Intent("topics", "which topics are there", (
+        "<which topics> [{filler}] [<covered>] [{more=filler}]",
+        "(list|show) [<me>] [<the>] [<available>] topics",
+    ), (
+        "which topics are there?", "what topics do you cover?", "какие темы есть?", "有哪些主题？",
+    ), certainty=_ABOUT_THE_LIBRARY),
+    Intent("books", "which books are there", (
+        "<which books> [{filler}]",
+        "(list|show) [<me>] [<the>] [<available>] books [{filler}]",
+    ), (
+        "which books are there?", "what books do you have", "quels livres y a-t-il", "どんな本がありますか",
+    ), certainty=_ABOUT_THE_LIBRARY),
+    Intent("about", "which archive is about {topic}", (
+        "<which archive> [{filler}] <is about> {topic=query}[的]",
+        "{topic=query} <about last> <which archive> [{filler}]",
+        "{topic=query}<about last> <files>[(は|는|은)] (どれ|どれですか|ありますか|がありますか)",
+        "{topic=query}<about last> <files>[(는|은)] (무엇인가요|어떤 것|있나요|var mı|कौन सा है)",
+    ), (
+        "which archive is about coffee?", "Welches Archiv handelt von Kaffee?", "哪个档案是关于咖啡的",
+        "is there an archive on sailing",
+    ), certainty=0.95),
+    Intent("articles", "list articles", (
+        "(list|list all|browse) [<me>] [<the>] <articles>",
+        "what articles (do you have|are there)",
+    ), ("list articles", "list all articles"), certainty=_ABOUT_THE_LIBRARY),
     Intent("health", "server health", (
         f"{SHOW_PREFIX}(server|system) (health|status|diagnostics) [(report|check)]",
         f"{SHOW_PREFIX}[(what is|what's)] [the] (health|status|diagnostics) (report|check|of (the|this) server)",
@@ -189,6 +247,30 @@ INTENTS = (
         "(<article>|<articles>) {title}",
         f"{{title=first}}[{_ITS}] <show last>",
     ), ("get article Evolution", "read the page on Dog", "open Biology", "zeige Artikel Berlin"), title_slot="title"),
+    Intent("articles_in", "list articles in {archive}", (
+        f"(<show>|browse) [<me>] [<the>] <articles> {_FROM} [<the>] [archive] {{archive=named}} [{{filler}}]",
+        f"(what|which) <articles> (are|are there|exist) {_FROM} [<the>] {{archive=named}} [{{filler}}]",
+        "(what|which) <articles> does [<the>] {archive=named} [archive] have",
+        "{archive=named}[(<'s>|<attached>)] <articles>[(를|을)] (<show last>|<list>)",
+    ), (
+        "list articles in se_coffee", "what articles are in Coffee Stack Exchange?", "Liste Artikel aus se_coffee",
+    ), title_slot="archive", certainty=0.95, archive_match="words"),
+    Intent("describe", "how many articles does {archive} have", (
+        "<how many articles> [{filler}] {archive=named} [{more=filler}]",
+        "{archive=named}[(에는|에|은|는|には|にはある|の)] [{filler}] <how many articles> [{more=filler}]",
+        "<how old> [<the>] {archive=named} (archive|zim|zim file)",
+    ), (
+        "how many articles does Coffee Stack Exchange have?", "how old is the coffee archive?",
+        "Wie viele Artikel hat se_coffee?", "se_coffee有多少篇文章",
+    ), title_slot="archive", certainty=0.95, archive_match="words"),
+    Intent("describe", "how many articles does {archive} have", (
+        "<how old> [<the>] {archive=named} [(made|created|published|updated|from|about|contain|contains|have)]",
+        "{archive=named}[(은|는|이|가)] <how old>",
+        "(what is|what's|describe|tell me about) [<the>] [(archive|file)] {archive=named}",
+        "(what|which) language is {archive=named} [(written)] [in]",
+    ), (
+        "how old is wiki_real_pub?", "when was se_coffee made", "Wie alt ist se_coffee?", "what is in se_coffee",
+    ), title_slot="archive", certainty=0.95, archive_match="whole"),
     Intent("question", "{query}", (), ()),
 )
 # fmt: on

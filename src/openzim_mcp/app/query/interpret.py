@@ -54,18 +54,27 @@ _SCORE_MARGIN = 0.12
 
 @dataclass(frozen=True)
 class Interpretation:
-    """One way to interpret a query; `has_typo` if a word of it was corrected for that."""
+    """One way to interpret a query; `has_typo` if a word of it was corrected for that.
+
+    With `archive_match` its title is that of an archive.
+    """
 
     intent: str
     slots: dict[str, str] = field(default_factory=dict)
     title_slot: str | None = None
     certainty: float = 0.9
     has_typo: bool = False
+    archive_match: str | None = None
 
     @property
     def title(self) -> str | None:
-        """The title of the article that it needs."""
+        """The title of the article, or of the archive, that it needs."""
         return self.slots.get(self.title_slot) if self.title_slot else None
+
+    @property
+    def score_key(self) -> str | None:
+        """What its title is scored under: an archive may have the title of an article."""
+        return f"zim://{self.title}" if self.archive_match else self.title
 
     @property
     def canonical_request(self) -> str:
@@ -77,9 +86,9 @@ class Interpretation:
         if self.intent == "question":
             return max(_QUESTION_SCORE, title_scores.get(self.slots["query"], 0.0))
         certainty = self.certainty * (_TYPO_FACTOR if self.has_typo else 1.0)
-        if self.title is None:
+        if self.score_key is None:
             return certainty
-        return max(_UNKNOWN_TITLE_SCORE, certainty * title_scores.get(self.title, 0.0))
+        return max(_UNKNOWN_TITLE_SCORE, certainty * title_scores.get(self.score_key, 0.0))
 
 
 class _Row(NamedTuple):
@@ -151,7 +160,9 @@ def _match_patterns(text: str) -> list[Interpretation]:
         for variant in simplified if may_follow_show else (whole,):
             match = regex.fullmatch(simplified[variant])
             for slots in _fill_slots(match, variant, intent.title_slot) if match else ():
-                interpretation = Interpretation(intent.name, slots, intent.title_slot, intent.certainty)
+                interpretation = Interpretation(
+                    intent.name, slots, intent.title_slot, intent.certainty, archive_match=intent.archive_match
+                )
                 if interpretation not in interpretations:
                     interpretations.append(interpretation)
     return interpretations
@@ -186,8 +197,8 @@ def _strip_grammatical_article(name: str) -> str:
 
 
 def titles_to_score(query: str, interpretations: Sequence[Interpretation]) -> list[str]:
-    """Return the titles that decide between the interpretations of a query: first the query itself."""
-    titles = [interpretation.title for interpretation in interpretations if interpretation.title]
+    """Return the titles of articles that decide between the interpretations of a query: first the query itself."""
+    titles = [row.title for row in interpretations if row.title and not row.archive_match]
     return list(dict.fromkeys([query, *titles]))
 
 
@@ -202,29 +213,15 @@ def rank_interpretations(
 
 
 def find_alternatives(ranked: Sequence[Interpretation], title_scores: Mapping[str, float]) -> list[Interpretation]:
-    """Return what else a query may ask for, each intent once, if the first of the ranked interpretations is a guess.
-
-    It is a guess if others are nearly as likely, or if the archives know its title only in another spelling.
-    """
+    """Return what else a query may ask for, each intent once, if others are nearly as likely as the first."""
     best = ranked[0]
-    is_guess = best.title is not None and (best.has_typo or 0 < title_scores.get(best.title, 0.0) < 1)
     min_score = max(_QUESTION_SCORE, best.score(title_scores) - _SCORE_MARGIN)
     by_intent = {
-        row.intent: _question_as_request(row, title_scores)
+        row.intent: row if row.intent != "question" else Interpretation("article", {"title": row.slots["query"]})
         for row in reversed(ranked[1:])
-        if row.score(title_scores) > min_score or (is_guess and row.intent == "question")
+        if row.score(title_scores) > min_score
     }
     return [alternative for intent, alternative in reversed(by_intent.items()) if intent != best.intent]
-
-
-def _question_as_request(interpretation: Interpretation, title_scores: Mapping[str, float]) -> Interpretation:
-    """Return the request that does nearly the same as a question; any other interpretation unchanged."""
-    if interpretation.intent != "question":
-        return interpretation
-    query = interpretation.slots["query"]
-    if title_scores.get(query):
-        return Interpretation("article", {"title": query}, "title")
-    return Interpretation("search", interpretation.slots)
 
 
 def split_list(text: str, max_items: int = _MAX_LIST_ITEMS) -> list[str]:

@@ -48,6 +48,8 @@ _SLOT_REGEXES = {
     "namespace": r"['\"]?[a-z-](?:/[^\s'\"]*)?['\"]?",
     "number": r"\d+",
     "archive": r"[\w.#&-]+?",
+    "named": r"\S.{0,80}?",
+    "language": r"(?:<language>)",
     "filler": r"(?:<filler>)(?:\s+(?:<filler>))*",
     "anything": r".*?",
 }
@@ -76,9 +78,30 @@ def simplify(text: str) -> str:
 @cache
 def load_vocabulary() -> dict[str, list[str]]:
     """Return the terms of each name, the longest first."""
-    text = (resources.files(__package__) / "vocabulary.txt").read_text("utf-8")
+    terms = _read_terms("vocabulary.txt") | {"language": list(_languages())}
+    return {name: sorted(set(names), key=len, reverse=True) for name, names in terms.items()}
+
+
+@cache
+def _languages() -> dict[str, str]:
+    """Return the codes of languages by their names."""
+    return {name: code for code, names in _read_terms("language_names.txt").items() for name in names}
+
+
+def language_code(name: str) -> str:
+    """Return the two letters, or three, of a language by its name in a request."""
+    return _languages()[simplify(name)]
+
+
+def language_name(code: str) -> str:
+    """Return the English name of a language; its code if it is not in the table."""
+    return next((name.capitalize() for name, value in _languages().items() if value == code), code)
+
+
+def _read_terms(file: str) -> dict[str, list[str]]:
+    text = (resources.files(__package__) / file).read_text("utf-8")
     lines = [line.split(": ", 1) for line in simplify(text).splitlines()[1:]]
-    return {name: sorted(set(terms.split("|")), key=len, reverse=True) for name, terms in lines}
+    return {name: terms.split("|") for name, terms in lines}
 
 
 @cache

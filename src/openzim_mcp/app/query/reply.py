@@ -14,7 +14,7 @@ from openzim_mcp.app.references import find_archive_of_uri, find_holders
 from openzim_mcp.app.search import fingerprint_archives
 from openzim_mcp.calls.search import ScoreTitles
 from openzim_mcp.library.names import newest_of_each
-from openzim_mcp.text import safe_line
+from openzim_mcp.text import continuation_line, safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,9 +44,9 @@ class QueryRequest(BudgetedRequest):
     compact_budget: int | str | None = Field(None, description="Tokens at most: a number, small, medium or large.")
     synthesize: bool = Field(False, description="A briefing from several sources, with citations.")
     limit: int | None = Field(None, ge=1, le=MAX_ROWS, description="Rows of a list (default 10).")
-    offset: int = Field(0, ge=0, le=2**32, description="Rows to skip.")
-    content_offset: int = Field(0, ge=0, description="Where to continue in an article.")
-    cursor: str | None = Field(None, description="From the end of a list: continues it.")
+    offset: int = Field(0, ge=0, le=2**32, description="Continues a list or an answer.")
+    content_offset: int = Field(0, ge=0, description="Continues a text.")
+    cursor: str | None = Field(None, description="openzim/next_cursor of a result: continues it.")
     max_content_length: int | None = Field(None, ge=100, description="Characters of an article.")
     compact: bool = Field(True, description="false: longer texts, whole tables.")
 
@@ -66,7 +66,8 @@ class QueryRequest(BudgetedRequest):
 class Reply:
     """An answer in Markdown, its source lines, and the request that continues it; `is_empty` if nothing was found.
 
-    The reply to a question says whether it answers it, with the chance of that and the sources as values.
+    `last_line` tells a model what continues it. The reply to a question says whether it answers it, with the chance of
+    that and the sources as values.
     """
 
     text: str
@@ -78,17 +79,28 @@ class Reply:
     cited: tuple[excerpts.Source, ...] = ()
     image: BinaryEntry | None = None
     """A picture to show with the text."""
+    last_line: str = ""
+    next_cursor: str | None = None
+
+    @property
+    def markdown(self) -> str:
+        """The whole reply, as tools return it."""
+        return "\n\n".join(filter(None, (self.text, self.last_line)))
 
 
 @dataclass(frozen=True)
 class QueryContext:
-    """A query, the archives that it is about, all archives, and the request that continues the previous answer."""
+    """A query, the archives that it is about, all archives, and the request that continues the previous answer.
+
+    `has_previous` if the connection remembers an answer, which may have been complete.
+    """
 
     app: App
     request: QueryRequest
     archives: Sequence[ArchiveFile]
     library: Sequence[ArchiveFile]
     continuation: QueryRequest | None = None
+    has_previous: bool = False
 
     @property
     def limit(self) -> int:
@@ -124,7 +136,20 @@ class QueryContext:
         """Return the archive that a query is about, or raise an error that lists all archives."""
         if name is None and len(self.archives) == 1:
             return self.archives[0]
+        if name is None and len(self.archives) > 1:
+            raise await self._archive_not_named()
         return await self.app.find_archive(name)
+
+    async def _archive_not_named(self) -> errors.ArchiveNotFound:
+        """Return the error that asks for the archive, with the same request for the largest one as an example."""
+        descriptions = (await self.app.describe_each(self.archives)).results
+        largest = sorted(self.archives, key=lambda a: -(d.articles if (d := descriptions.get(a.name)) else 0))
+        query = safe_line(self.request.query.strip(" .?!"), 100)
+        return errors.ArchiveNotFound(
+            f"{len(self.archives)} archives are served; say which one.",
+            hint=f"For example: {query} in {largest[0].name}",
+            available_archives=[archive.name for archive in largest],
+        )
 
     async def score_titles(self, titles: list[str], fuzzy: list[str]) -> dict[str, list[float]]:
         """Return the scores of titles, by archive; of several, dictionaries are not asked, as they have any word."""
@@ -159,32 +184,51 @@ class QueryContext:
         return best
 
     def text_reply(self, text: str, source: str = "", default: float = DEFAULT_TOKENS) -> Reply:
-        """Reply with a text, truncated to the budget, and its source line."""
-        text = tokens.truncate(text, self.tokens_left(source, default))
-        return Reply("\n\n".join(filter(None, (text, source))), sources=(source,) if source else ())
+        """Reply with a text and its source line; if it exceeds the budget, with a part that says where it continues."""
+        start = self.request.content_offset
+        if start >= len(text) > 0:
+            raise errors.OutOfRange(f"content_offset={start} is beyond the end: the text has {len(text)} characters.")
+        sources = (source,) if source else ()
+        shown = tokens.truncate(text[start:], self.tokens_left(source, default))
+        if len(shown) == len(text) - start:
+            return Reply("\n\n".join(filter(None, (shown.lstrip("\n"), source))), sources)
+        foot = f"{continuation_line(len(text), len(text))}\n\n{source}"
+        shown = tokens.truncate(text[start:], self.tokens_left(foot, default))
+        stop = start + len(shown)
+        parts = (shown.lstrip("\n"), continuation_line(stop, len(text)), source)
+        continuation = self.request.model_copy(update={"content_offset": stop})
+        return Reply("\n\n".join(filter(None, parts)), sources, continuation)
 
     def list_reply(
         self, head: str, rows: Sequence[str], *, foot: str = "", source: str = "", is_complete: bool = True
     ) -> Reply:
         """Reply with as many rows as fit the budget, and a line that says how to continue."""
-        text = ""
+        reply = Reply("")
         for count in range(len(rows), -1, -1):
-            continuation = None if is_complete and count == len(rows) else self._from_row(self.request.offset + count)
-            parts = ("\n".join([head, *rows[:count]]).strip(), foot, source, self._continuation_line(continuation))
-            text = "\n\n".join(filter(None, parts))
-            if not self.request.max_tokens or tokens.fits(text, self.request.max_tokens):
-                return Reply(text, (source,) if source else (), continuation)
-        return self.text_reply(text)
+            stop = None if is_complete and count == len(rows) else self.request.offset + count
+            text = "\n\n".join(filter(None, ("\n".join([head, *rows[:count]]).strip(), foot, source)))
+            reply = self.continued(Reply(text, (source,) if source else ()), stop)
+            if not self.request.max_tokens or tokens.fits(reply.markdown, self.request.max_tokens):
+                return reply
+        return self.text_reply(reply.markdown)
 
-    def _from_row(self, offset: int) -> QueryRequest:
-        return self.request.model_copy(update={"offset": offset})
+    def continued(self, reply: Reply, offset: int | None) -> Reply:
+        """Return a reply with the line that says at which offset it continues, if it does."""
+        if offset is None:
+            return reply
+        continuation = self.request.model_copy(update={"offset": offset})
+        return replace(reply, continuation=continuation, last_line=offset_line(offset))
 
-    def _continuation_line(self, continuation: QueryRequest | None) -> str:
-        if continuation is None:
-            return ""
-        request = continuation.model_dump(exclude_defaults=True, exclude={"offset", "cursor"})
-        cursor = cursors.encode(TOOL, fingerprint_archives(self.library), continuation.offset, request)
-        return f"[offset={continuation.offset} continues; cursor={cursor}]"
+
+def offset_line(offset: int) -> str:
+    """Return the line that says where a list or an answer continues."""
+    return f"[offset={offset} continues]"
+
+
+def continuation_cursor(continuation: QueryRequest, archives: Sequence[ArchiveFile]) -> str:
+    """Return the cursor that continues an answer from these archives, alone or with its query."""
+    request = continuation.model_dump(exclude_defaults=True, exclude={"offset", "cursor"})
+    return cursors.encode(TOOL, fingerprint_archives(archives), continuation.offset, request)
 
 
 def _is_index_quarantined(error: errors.OpenZimMcpError) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,12 @@ _ARTICLES_READ = 15
 _MAX_READ_BYTES = 300_000
 _MAX_RESOLVED_LINKS = 1000
 _MIN_IMAGE_BYTES = 2000
+_REFERENCE_TITLE = re.compile(
+    r"see also|external links|further reading|siehe auch|weblinks|voir aussi|liens externes|véase también|"
+    r"enlaces externos|ver também|ligações externas|vedi anche|voci correlate|collegamenti esterni|zie ook|"
+    r"externe links?|см\. также|ссылки|関連項目|外部リンク|参见|外部链接",
+    re.IGNORECASE,
+)
 
 
 def read_links(archive: Archive, call: ReadLinks) -> OutboundLinks:
@@ -34,16 +41,36 @@ def read_links(archive: Archive, call: ReadLinks) -> OutboundLinks:
     }
     links = list(reversed(unique.values()))
     counts = Counter(link.kind for link in links)
+    page = slice(call.offset, call.offset + call.limit)
+    all_rows = _rows_for_reading(archive, item, document, links) if call.for_reading else []
     return OutboundLinks(
         item.path,
         item.title,
         archive.file_name,
-        links=[_link_row(archive, document, link) for link in links[call.offset : call.offset + call.limit]],
+        links=all_rows[page] if call.for_reading else [_link_row(archive, document, link) for link in links[page]],
         internal_count=counts["internal"],
         external_count=counts["external"],
         media_count=counts["media"],
-        total=len(links),
+        total=len(all_rows) if call.for_reading else len(links),
+        left_out=len(links) - len(all_rows) if call.for_reading else 0,
     )
+
+
+def _rows_for_reading(archive: Archive, item: Item, document: Document, links: list[Link]) -> list[LinkRow]:
+    """Return each target once: articles linked in the text, other sites, then the same of lists of references."""
+    rows: dict[str, tuple[tuple[bool, bool], LinkRow]] = {}
+    for link in [link for link in links if link.kind != "media" and link.text][:_MAX_RESOLVED_LINKS]:
+        row = _link_row(archive, document, link)
+        target = row.path or row.url or ""
+        rank = (_is_reference(document, link), row.kind == "external")
+        if not row.missing and target != item.path and (target not in rows or rank < rows[target][0]):
+            rows[target] = (rank, row)
+    return [row for _, row in sorted(rows.values(), key=lambda ranked: ranked[0])]
+
+
+def _is_reference(document: Document, link: Link) -> bool:
+    section = document.sections[link.section]
+    return section.kind == "references" or bool(_REFERENCE_TITLE.fullmatch(section.title))
 
 
 def _link_row(archive: Archive, document: Document, link: Link) -> LinkRow:
