@@ -24,8 +24,8 @@ _TITLE_WEIGHT, _HEADING_WEIGHT, _TEXT_WEIGHT = 2.0, 1.5, 1.0
 _MAX_PASSAGES = 150
 _MAX_NAMED_PAGES = 20
 _NAME_WEIGHT = 1.0
-_MAX_FREQUENCY_SHARE = 0.2
-"""A word that more of the passages have is not searched for if there are rarer ones: it costs much and says little."""
+_MIN_FREQUENT_PASSAGES, _MIN_FREQUENT_SHARE = 1000, 0.2
+"""A word that more passages have is not searched for if there are rarer ones: it costs much and says little."""
 
 
 class StemTokenizer:
@@ -101,7 +101,8 @@ class WordIndex(IndexFile):
 
     def _searched_tokens(self, frequencies: dict[str, int]) -> list[str]:
         known = [token for token, frequency in frequencies.items() if frequency]
-        rare = [token for token in known if frequencies[token] <= _MAX_FREQUENCY_SHARE * self.passages]
+        limit = max(_MIN_FREQUENT_PASSAGES, _MIN_FREQUENT_SHARE * self.passages)
+        rare = [token for token in known if frequencies[token] <= limit]
         return rare or known
 
     def _inverse_frequency(self, frequency: int) -> float:
