@@ -23,7 +23,7 @@ NO_LIBRARY = ROOT / ".venv" / "no-library"
 WIDTH = 92
 COMMANDS = (
     "openzim-mcp list",
-    'openzim-mcp ask "can a web page reach the server?" --budget 120',
+    'openzim-mcp ask "does the server make network requests?" --budget 120',
     "openzim-mcp read safety --toc",
 )
 _WEB_FONT = re.compile(r',?\s*url\("[^"]*"\)\s*format\("[^"]*"\)')

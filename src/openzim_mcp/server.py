@@ -36,9 +36,10 @@ _STDIO_WORKERS = 2
 
 def serve(settings: config.Settings) -> int:
     """Serve until the client disconnects or a signal arrives; return the exit code."""
-    for sentence in config.unknown_variables():
-        log.warning(sentence)
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # until here, Ctrl-C ends the process at once
+        for sentence in config.unknown_variables():
+            log.warning(sentence)
         with telemetry.exporting_spans(settings.server_name):
             if settings.transport == "http":
                 return _serve_http(settings)

@@ -53,7 +53,10 @@ def test_schema_has_no_redundant_keywords() -> None:
     assert tools.argument_schema(Sample) == {
         "type": "object",
         "properties": {
-            "zim_file_path": {"description": "Archive name; may be left out if there is only one.", "type": "string"},
+            "zim_file_path": {
+                "description": "Archive, by name or title; may be left out if there is only one.",
+                "type": "string",
+            },
             "query": {"type": "string"},
             "limit": {"description": "How many.", "type": "integer", "minimum": 1, "maximum": 100},
             "budget": {"anyOf": [{"type": "integer"}, {"type": "string"}]},

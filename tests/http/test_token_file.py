@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import time
@@ -13,6 +12,7 @@ from openzim_mcp.http.auth import VerifierUnavailable
 from openzim_mcp.http.token_file import TokenFile
 from support.stdio_server import wait_until
 
+fcntl = pytest.importorskip("fcntl")
 pytestmark = pytest.mark.anyio
 
 TOKEN, OTHER_TOKEN = "correct-horse-battery", "another-horse-battery"

@@ -39,7 +39,7 @@ async def _publish_changes(detector: ChangeDetector, app: App, publish: Callable
     try:
         changes = detector.update(await app.scan())
         for directory in changes.unreadable_directories:
-            log.warning("%s; retrying", directory)
+            log.warning("%s", directory)
         for directory in changes.recovered_directories:
             log.info("%s: directory is readable again", directory)
         await publish(changes)

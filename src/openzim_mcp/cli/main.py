@@ -114,7 +114,6 @@ def start_server(arguments: Sequence[str], *, greets: bool = True) -> int:
 
     gc.freeze()
     gc.enable()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     return server.serve(settings)
 
 
