@@ -100,3 +100,10 @@ def test_at_most_five_archives_with_an_index_are_read() -> None:
 
 def test_no_archives_select_none() -> None:
     assert select_archives(HIPPO, {}, WordCounts()) == set()
+
+
+def test_form_that_only_some_archives_count_is_not_unknown() -> None:
+    stemmed = Estimate("wikipedia", WordCounts(100, {"want": 10, "zorblax": 0}), [])
+    unstemmed = Estimate("wikipedia", WordCounts(50, {"want": 0, "wants": 0, "zorblax": 0}), [])
+
+    assert count_words({"a": stemmed, "b": unstemmed}) == WordCounts(150, {"want": 10, "zorblax": 0})

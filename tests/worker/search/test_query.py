@@ -8,7 +8,7 @@ import pytest
 
 from openzim_mcp.languages import three_letter_code, two_letter_code
 from openzim_mcp.worker.search import query as queries
-from openzim_mcp.worker.search.query import Term, Word, detect_language, parse_query
+from openzim_mcp.worker.search.query import Term, Word, detect_language, language_by_code, parse_query
 from openzim_mcp.worker.zim import Archive
 
 FILES = sorted((resources.files("openzim_mcp.worker.search") / "stopwords").iterdir(), key=lambda file: file.name)
@@ -97,7 +97,7 @@ def test_query_is_reduced_to_its_content_words(codes: str, query: str, code: str
 def test_forms_of_a_word_count_once() -> None:
     english = detect_language("eng", "")
 
-    assert english.content_words("running runs runner's") == [Word("running", "run"), Word("runner's", "runner")]
+    assert english.content_words("running runs runner's") == [Word("running", "run"), Word("runner", "runner")]
 
 
 def test_stop_word_lists_cover_common_languages() -> None:
@@ -129,3 +129,24 @@ def test_other_form_is_searched_for_without_a_correction(zims: Path) -> None:
 
     assert (parsed.text, parsed.corrected) == ("принтер", {})
     assert [term.word for term in parsed.terms] == ["принтера"]
+
+
+def test_possessive_is_not_part_of_a_word() -> None:
+    words = language_by_code("en").content_words("Ravenport's harbour")
+
+    assert [word.text for word in words] == ["ravenport", "harbour"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("wher", True), ("teh", True), ("wich", True), ("xy", False), ("harbour", False)],
+)
+def test_misspelled_stop_word_is_recognized(word: str, *, expected: bool) -> None:
+    assert language_by_code("en").is_misspelled_stop_word(word) is expected
+
+
+def test_misspelled_stop_words_are_not_searched_for(isles: Archive) -> None:
+    query = parse_query(isles, "wher is teh harbour that isnt old")
+
+    assert [term.word for term in query.terms] == ["harbour", "old"]
+    assert query.corrected == {}

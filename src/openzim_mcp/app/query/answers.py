@@ -246,8 +246,8 @@ async def compare(context: QueryContext, slots: dict[str, str]) -> Reply:
         selected += best if is_name else best[:1]
         confidences += [evidence.confidence] if is_name else []
         missing += [f"Nothing was found for {safe_line(query, 100)!r}."] if is_name and not best else []
-    if not selected:
-        return await no_results_reply(context, " ".join(names))
+    if not selected:  # no passage names both: it may still be a question that one answers
+        return await answer_question(context, {"query": " ".join(names)})
     note = "".join(f"\n\n{sentence}" for sentence in missing)
     return replace(_excerpts_reply(selected, note), answered=not missing, confidence=min(confidences))
 

@@ -7,6 +7,7 @@ code, a book what it says itself.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from openzim_mcp.calls.search import WordCounts
@@ -58,11 +59,18 @@ def kind_fit(question: Question, kind: ArchiveKind) -> float:
 
 
 def count_words(estimates: Mapping[str, Estimate]) -> WordCounts:
-    """Return how many articles of all archives contain each word."""
-    frequencies: dict[str, int] = {}
+    """Return how many articles of all archives contain each word.
+
+    A form of a word that only some archives count is left out if these do not have it: where the language has stems,
+    it is counted with another form.
+    """
+    frequencies: Counter[str] = Counter()
+    listings: Counter[str] = Counter()
     for estimate in estimates.values():
-        for word, frequency in estimate.counts.frequencies.items():
-            frequencies[word] = frequencies.get(word, 0) + frequency
+        frequencies.update(estimate.counts.frequencies)
+        listings.update(estimate.counts.frequencies.keys())
+    most = max(listings.values(), default=0)
+    frequencies = Counter({word: n for word, n in frequencies.items() if n or listings[word] == most})
     return WordCounts(sum(estimate.counts.articles for estimate in estimates.values()), frequencies)
 
 

@@ -15,6 +15,7 @@ import Stemmer
 from openzim_mcp.calls.search import Question, WordCounts
 from openzim_mcp.languages import two_letter_code
 from openzim_mcp.text import (
+    edit_distance,
     find_words,
     is_unsegmented_script,
     is_unspaced_script,
@@ -92,6 +93,7 @@ _SCRIPT_LANGUAGES = (
 )
 # Languages in which a stop word without its accents is another word: `là` and `la`, `şu` and `su` (water).
 _ACCENTED_LANGUAGES = {"cs", "hu", "ro", "sv", "tr", "vi"}
+_MIN_STOP_WORD_CHARS = 3
 # Languages without spaces: a stop word is cut out wherever it occurs, if it has so many characters.
 _MIN_STOP_PHRASE_CHARS = {"ja": 1, "zh": 1, "th": 2, "lo": 2, "km": 2, "my": 2}
 
@@ -153,8 +155,15 @@ class Language:
         for word in words:
             for token in tokenize(word):
                 stem = self.stem(token)
-                by_stem.setdefault(stem, Word(token, stem))
+                by_stem.setdefault(stem, Word(_POSSESSIVE.sub("", token) or token, stem))
         return list(by_stem.values())
+
+    def is_misspelled_stop_word(self, word: str) -> bool:
+        """Return whether a word that is unknown is one letter away from a stop word: wher, teh, wich."""
+        same_start = (
+            other for other in self.stop_words if other[:1] == word[:1] and len(other) >= _MIN_STOP_WORD_CHARS
+        )
+        return len(word) >= _MIN_STOP_WORD_CHARS and any(edit_distance(word, other, 1) == 1 for other in same_start)
 
     def _without_stop_words(self, text: str) -> list[str]:
         if self.code in _ACCENTED_LANGUAGES and not text.isascii():
@@ -264,6 +273,8 @@ def parse_query(archive: Archive, query: str | Question, counts: WordCounts | No
     for word in [*words, *context]:
         correction = None
         is_known = counts is None or counts.frequencies.get(word.text) or archive.frequency(word.text)
+        if not is_known and len(words) > 1 and language.is_misspelled_stop_word(word.text):
+            continue
         if not is_known and len(corrected) < _MAX_CORRECTIONS:
             correction = correct_word(archive, word.text)
         # Where the index does not stem, another form of the word is searched for; that is not a correction.
