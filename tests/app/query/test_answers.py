@@ -44,8 +44,10 @@ def ask(server: StdioServer, query: str, **arguments: Any) -> tuple[str, dict[st
         ("finish the verse: through all the employments of life", "Each Neighbour abuses his Brother", "Beggar"),
         ("what does lukewarm mean?", "moderately warm", "lukewarm"),
         ("how do i get coffee stains out of a shirt", "alcohol", "se_coffee"),
+        ("python shallow copy versus deepcopy difference", "compound object", "library/copy"),
+        ("first sentence of alice in wonderland please", "very tired of sitting by her sister", "Alice"),
     ],
-    ids=["cause", "greeting", "typos", "line-of-a-book", "word", "how-to"],
+    ids=["cause", "greeting", "typos", "line-of-a-book", "word", "how-to", "comparison", "first-line"],
 )
 def test_question_of_a_person_is_answered(library: StdioServer, question: str, answer: str, source: str) -> None:
     text, meta = ask(library, question)
