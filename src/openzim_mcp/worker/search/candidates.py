@@ -104,6 +104,11 @@ def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int = MAX
     return Candidates(list(scored.items()), full_matches, rank_scores)
 
 
+def score_articles(archive: Archive, query: ParsedQuery) -> dict[str, float]:
+    """Return the scores of articles by the words that they contain anywhere, as the archive's own index finds them."""
+    return _score_by_rank(_search_words(archive, query, _COMBINED_RESULTS)[1], query)
+
+
 def score_titles_and_mentions(archive: Archive, query: ParsedQuery, scores: dict[str, float]) -> dict[str, float]:
     """Add to the scores of articles what their titles tell, and the articles whose titles the query mentions."""
     scores = dict(scores)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.worker.search import titles
-from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, score_titles_and_mentions
+from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, score_articles, score_titles_and_mentions
 from openzim_mcp.worker.search.fulltext import SearchResults, pages_with_quotes, rank_pages
 from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.search.ranking import Page
@@ -24,6 +24,10 @@ _MAX_CANDIDATES = 40
 _MAX_READ_PAGES = 20
 _MAX_READ_CHARS = 1 << 20
 _MAX_FIRST_PASSAGES = 30
+_MAX_UNFOUND_PASSAGES = 120
+"""So many passages are ranked of a page of which only the whole, or its title, was found."""
+_PASSAGE_SHARE = 0.3
+"""How much the best passage counts beside the words of the whole article."""
 _COVERED_PAGES = 4
 _TITLE_COVERAGE = 0.5
 """How much more a word counts that stands in the title."""
@@ -34,7 +38,7 @@ def search_words(archive: Archive, index: WordIndex, question: Question, counts:
     query = parse_query(archive, question, counts)
     full_score = FULL_MATCH_SCORE * query.total_weight
     title_matches = _title_matches(archive, query)
-    candidates = find_candidates(archive, index, query)
+    candidates = _find_with_articles(archive, index, query)
     scores = dict.fromkeys(title_matches, full_score) | candidates.scores
     for path in pages_with_quotes(archive, question):
         scores.setdefault(path, full_score)
@@ -59,9 +63,20 @@ def _title_matches(archive: Archive, query: ParsedQuery) -> dict[str, TitleMatch
 
 
 def find_candidates(archive: Archive, index: WordIndex, query: ParsedQuery) -> Candidates:
-    """Return the pages that may answer a query."""
+    """Return the pages that may answer a query, by their passages and titles."""
     pages = index.find_pages(query.terms, _MAX_CANDIDATES)
     scores = {page.path: FULL_MATCH_SCORE * query.total_weight * min(1.0, page.score) for page in pages}
+    scores = score_titles_and_mentions(archive, query, scores)
+    return Candidates(scores, {page.path: page.passages for page in pages})
+
+
+def _find_with_articles(archive: Archive, index: WordIndex, query: ParsedQuery) -> Candidates:
+    """Return the pages that may answer a query, also by words that stand in several of their passages."""
+    pages = index.find_pages(query.terms, _MAX_CANDIDATES)
+    scores = score_articles(archive, query)
+    for page in pages:
+        score = _PASSAGE_SHARE * FULL_MATCH_SCORE * query.total_weight * min(1.0, page.score)
+        scores[page.path] = scores.get(page.path, 0.0) + score
     scores = score_titles_and_mentions(archive, query, scores)
     return Candidates(scores, {page.path: page.passages for page in pages})
 
@@ -88,6 +103,8 @@ def _read_pages(
 
 def _select_passages(page: StoredPage, found: Sequence[int]) -> list[Passage]:
     """Return the passages of a page to rank: those that were found, its first ones and its key facts."""
+    if not found:
+        return page.passages[:_MAX_UNFOUND_PASSAGES]
     positions = {passage - page.first_passage for passage in found}
     positions |= {*range(_MAX_FIRST_PASSAGES), *page.fact_positions}
     return [page.passage(position) for position in sorted(positions) if 0 <= position < page.passage_count]
