@@ -299,7 +299,3 @@ def test_start_or_end_of_a_text_is_asked_for(text: str, place: str | None, rest:
     question = analyze_question(text)
 
     assert (question.place, question.text) == (place, text if rest is None else rest)
-
-
-def test_code_about_today_is_not_about_today() -> None:
-    assert analyze_question("sqlite query for the last day of this month today").kinds == ["code"]

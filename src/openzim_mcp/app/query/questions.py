@@ -211,8 +211,6 @@ def _find_kinds(whole: str, core: str, answer_type: AnswerType | None) -> list[Q
             kinds[row.kind] = True
     if answer_type == "person":  # who made something is not in documentation
         kinds.pop("code", None)
-    if "code" in kinds:  # how to compute today's date is not about today
-        kinds.pop("now", None)
     return list(kinds)
 
 
