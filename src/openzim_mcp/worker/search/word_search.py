@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.worker.search import titles
+from openzim_mcp.worker.search.answer_ranking import script_of
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, score_articles, score_titles_and_mentions
 from openzim_mcp.worker.search.fulltext import SearchResults, pages_with_quotes, rank_pages
 from openzim_mcp.worker.search.query import parse_query
@@ -43,6 +44,7 @@ def search_words(archive: Archive, index: WordIndex, question: Question, counts:
     for path in pages_with_quotes(archive, question):
         scores.setdefault(path, full_score)
         title_matches.setdefault(path, "prefix")  # read first, without a bonus
+    scores = _prefer_script(archive, question.text, scores)
     pages = _read_pages(index, query, Candidates(scores, candidates.passages), title_matches)
     passages, hits = rank_pages(pages, query, title_matches)
     return SearchResults(query, passages, hits, [], {})
@@ -99,6 +101,15 @@ def _read_pages(
         if len(pages) >= _MAX_READ_PAGES or chars >= _MAX_READ_CHARS:
             break
     return pages
+
+
+def _prefer_script(archive: Archive, text: str, scores: dict[str, float]) -> dict[str, float]:
+    """In an archive of several languages, leave out pages whose titles are in another script than the question."""
+    script = script_of(text)
+    if not script or "," not in archive.languages:
+        return scores
+    matching = {path: score for path, score in scores.items() if script_of(archive.title_of(path)) == script}
+    return matching or scores
 
 
 def _select_passages(page: StoredPage, found: Sequence[int]) -> list[Passage]:
