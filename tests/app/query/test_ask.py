@@ -229,17 +229,18 @@ def test_pages_joined_are_the_whole_list(isles_server: StdioServer, query: str, 
 
 
 @pytest.mark.parametrize("way", ["offset", "cursor", "more"])
-def test_answer_continues_with_other_passages(isles_server: StdioServer, way: str) -> None:
-    question = "what do people say of harbour towns and herring?"
-    text, cursor = call(isles_server, query=question, compact_budget=150)
-    pages = [text]
-    while match := re.search(r"\n\n\[offset=(\d+) continues\]$", text):
-        request = {
-            "offset": {"query": question, "compact_budget": 150, "offset": int(match[1])},
-            "cursor": {"cursor": cursor},
-        }.get(way, {"query": "more"})
-        text, cursor = call(isles_server, **request)
-        pages.append(text)
+def test_answer_continues_with_other_passages(zims: Path, way: str) -> None:
+    question = "how do dogs communicate with people?"
+    with StdioServer(zims / "built/wiki_real_pub.zim", PASSAGE_INDEX_ENABLED="false") as server:
+        text, cursor = call(server, query=question, compact_budget=150)
+        pages = [text]
+        while match := re.search(r"\n\n\[offset=(\d+) continues\]$", text):
+            request = {
+                "offset": {"query": question, "compact_budget": 150, "offset": int(match[1])},
+                "cursor": {"cursor": cursor},
+            }.get(way, {"query": "more"})
+            text, cursor = call(server, **request)
+            pages.append(text)
     passages = [page.partition("\nSource: ")[0] for page in pages]
 
     assert len(pages) > 1
