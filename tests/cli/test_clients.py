@@ -311,6 +311,6 @@ def test_command_survives_a_cleaned_cache(
         program.cached_command(prefix, None)
 
 
-@pytest.mark.parametrize("prefix", ["/work/.venv", "/home/ada/.local/share/uv/tools/openzim-mcp", "/usr"])
+@pytest.mark.parametrize("prefix", ["/srv/project/.venv", "/home/ada/.local/share/uv/tools/openzim-mcp", "/usr"])
 def test_installed_program_is_started_by_its_path(prefix: str) -> None:
     assert program.cached_command(prefix, "/src") is None
