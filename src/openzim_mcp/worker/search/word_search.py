@@ -12,7 +12,7 @@ from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.search.ranking import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from openzim_mcp.calls.search import Question, TitleMatchKind, WordCounts
     from openzim_mcp.worker.document import Passage
@@ -39,7 +39,8 @@ def search_words(archive: Archive, index: WordIndex, question: Question, counts:
     query = parse_query(archive, question, counts)
     full_score = FULL_MATCH_SCORE * query.total_weight
     title_matches = _title_matches(archive, query)
-    candidates = _find_with_articles(archive, index, query)
+    # A question may name things from all over an article, which no passage has together.
+    candidates = find_candidates(archive, index, query, score_articles(archive, query), _PASSAGE_SHARE)
     scores = dict.fromkeys(title_matches, full_score) | candidates.scores
     for path in pages_with_quotes(archive, question):
         scores.setdefault(path, full_score)
@@ -64,20 +65,17 @@ def _title_matches(archive: Archive, query: ParsedQuery) -> dict[str, TitleMatch
     return matches
 
 
-def find_candidates(archive: Archive, index: WordIndex, query: ParsedQuery) -> Candidates:
-    """Return the pages that may answer a query, by their passages and titles."""
-    pages = index.find_pages(query.terms, _MAX_CANDIDATES)
-    scores = {page.path: FULL_MATCH_SCORE * query.total_weight * min(1.0, page.score) for page in pages}
-    scores = score_titles_and_mentions(archive, query, scores)
-    return Candidates(scores, {page.path: page.passages for page in pages})
+def find_candidates(
+    archive: Archive, index: WordIndex, query: ParsedQuery, articles: Mapping[str, float], passage_share: float
+) -> Candidates:
+    """Return the pages that may answer a query: by their passages, by their titles, and with the scores in `articles`.
 
-
-def _find_with_articles(archive: Archive, index: WordIndex, query: ParsedQuery) -> Candidates:
-    """Return the pages that may answer a query, also by words that stand in several of their passages."""
+    `passage_share` is how much the best passage of a page counts beside these.
+    """
     pages = index.find_pages(query.terms, _MAX_CANDIDATES)
-    scores = score_articles(archive, query)
+    scores = dict(articles)
     for page in pages:
-        score = _PASSAGE_SHARE * FULL_MATCH_SCORE * query.total_weight * min(1.0, page.score)
+        score = passage_share * FULL_MATCH_SCORE * query.total_weight * min(1.0, page.score)
         scores[page.path] = scores.get(page.path, 0.0) + score
     scores = score_titles_and_mentions(archive, query, scores)
     return Candidates(scores, {page.path: page.passages for page in pages})
@@ -123,7 +121,7 @@ def _select_passages(page: StoredPage, found: Sequence[int]) -> list[Passage]:
 
 def cover_words(archive: Archive, index: WordIndex, query: ParsedQuery) -> list[dict[str, float]]:
     """Return for each of the best pages how much of a query its best passage covers, more if its title does."""
-    candidates = find_candidates(archive, index, query)
+    candidates = find_candidates(archive, index, query, {}, 1.0)
     best = [path for path in candidates.scores if candidates.passages.get(path)][:_COVERED_PAGES]
     return [_cover(index, candidates.passages[path][0], query) for path in best]
 
