@@ -39,7 +39,8 @@ RUN pip --python /opt/openzim-mcp install --no-index --find-links /wheels "openz
 FROM python:${PYTHON}
 ARG VERSION=unknown
 ARG REVISION=unknown
-LABEL org.opencontainers.image.title="OpenZIM MCP" \
+LABEL io.modelcontextprotocol.server.name="io.github.openzim-mcp/openzim-mcp" \
+      org.opencontainers.image.title="OpenZIM MCP" \
       org.opencontainers.image.description="Offline knowledge for language models: ZIM archives over the Model Context Protocol" \
       org.opencontainers.image.licenses="GPL-3.0-or-later" \
       org.opencontainers.image.version="${VERSION}" \

@@ -49,22 +49,25 @@ bench: $(READY) ## measure, and compare with other servers from PyPI
 	$(BIN)/python benchmarks/answers.py
 	$(BIN)/python benchmarks/people.py
 	$(BIN)/python benchmarks/research.py
+	$(BIN)/python benchmarks/kinds.py
 	$(BIN)/python benchmarks/protocol.py
+	$(BIN)/python benchmarks/client_tokens.py
+	$(BIN)/python benchmarks/appview.py
 	$(BIN)/python benchmarks/terminal.py
 	$(BIN)/python benchmarks/download.py
 
 wheel: $(READY) ## make the wheel and the source distribution in dist/
 	$(BIN)/python -m hatchling build --target wheel --target sdist --directory dist
 
-bundle: $(READY) ## make dist/openzim-mcp.mcpb for desktop clients (needs Node)
+bundle: $(READY) ## make dist/openzim-mcp.mcpb for desktop clients, and its registry entry (needs Node)
 	$(BIN)/python bundle/gather.py build/bundle
 	mkdir -p dist
 	npx --yes @anthropic-ai/mcpb@2.1.2 pack build/bundle dist/openzim-mcp.mcpb
+	$(BIN)/python scripts/registry_entry.py dist/openzim-mcp.mcpb dist/server.json
 
 handbook: $(READY) ## write the generated parts of the docs, and build the handbook from them
 	$(BIN)/python scripts/docs.py
 	$(BIN)/python scripts/handbook.py
-	$(BIN)/python scripts/docs.py  # again: the README shows answers from the new handbook
 	$(BIN)/python scripts/record_terminal.py
 
 snapshot: $(READY) ## accept a change of the published tools
@@ -80,8 +83,10 @@ lock: $(READY) ## pin the dependencies (LOCK_OPTIONS=--upgrade: in their newest 
 	$(COMPILE) --group dev $(EXTRAS) pyproject.toml --output-file requirements.lock
 	$(COMPILE) --constraint requirements.lock --group build --output-file deploy/build.lock
 	$(COMPILE) --constraint requirements.lock $(EXTRAS) pyproject.toml --output-file deploy/runtime.lock
-	for clients in sdk1 sdk2; do \
+	for clients in sdk1 sdk2 schemathesis; do \
 	  $(COMPILE) tests/clients/python/$$clients.in --output-file tests/clients/python/$$clients.lock; done
+	$(COMPILE) --constraint requirements.lock pyproject.toml tests/clients/python/frameworks.in \
+	  --output-file tests/clients/python/frameworks.lock
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache src/openzim_mcp/data/handbook.zim

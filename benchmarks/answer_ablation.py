@@ -6,16 +6,17 @@ measures passages, not replies: the share of questions whose answer stands in th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 from openzim_mcp.app.query import archive_fit, questions
 from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
-from openzim_mcp.calls.search import Estimate, EstimateAnswer, FindPassages, Question
-from openzim_mcp.worker.search import answer_ranking, fulltext
+from openzim_mcp.calls.search import Estimate, EstimateAnswer, FindPassages, Passages, Question, WordCounts
+from openzim_mcp.worker.search import answer_features, answer_ranking, candidate_pages, word_search
 from openzim_mcp.worker.search.answer import estimate_answer, find_passages
 from openzim_mcp.worker.zim import Archive
 
@@ -46,7 +47,19 @@ ABLATIONS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "without meaning": partial(without_weights, "near_words", "similarity", "title_similarity"),
     "without answers before the asker's post": partial(without_weights, "asked_post", "answer_post", "answer_page"),
     "without the lead of the article": partial(without_weights, "lead"),
-    "without previews in small archives": partial(mock.patch.object, fulltext, "_MAX_PREVIEWED_ARTICLES", 0),
+    "without rough passages": partial(
+        mock.patch.object, candidate_pages, "_LIMITS", ((math.inf, candidate_pages.ReadingLimits(12, 12)),)
+    ),
+    "without passages near in meaning": partial(
+        mock.patch.object, word_search, "find_near", lambda _index, _question: []
+    ),
+    "without weights for descriptions": partial(
+        mock.patch.multiple,
+        answer_ranking,
+        NAMING_WORD_WEIGHTS=answer_features.WORD_WEIGHTS,
+        NAMING_ANSWER_WEIGHTS=answer_features.ANSWER_WEIGHTS,
+    ),
+    "without pictures, lists and tables after text": partial(without_weights, "thinness", "table"),
     "without quotes": partial(mock.patch.object, questions, "_find_quotes", lambda _text, _kinds: []),
     "without stripping what surrounds a question": partial(
         mock.patch.object, questions, "strip_surroundings", str.strip
@@ -72,6 +85,15 @@ def shares(ranks: Sequence[int]) -> tuple[float, ...]:
     return tuple(sum(1 <= rank <= count for rank in ranks) / (len(ranks) or 1) for count in FIRST_PASSAGES)
 
 
+class Found(NamedTuple):
+    """What archives have for a question: the estimates of all, and the passages of those that are read."""
+
+    question: Question
+    estimates: dict[str, Estimate]
+    counts: WordCounts
+    answers: dict[str, Passages]
+
+
 class Pipeline:
     """Answers questions from some archives as the server does, up to the ranked passages of all."""
 
@@ -82,17 +104,23 @@ class Pipeline:
 
     def rank_passages(self, query: str) -> list[str]:
         """Return the passages for a question, the best first, each text once."""
+        found = self.find(query)
+        scored = [
+            (passage.score + kind_fit(found.question, found.estimates[name].kind), passage.text)
+            for name, answer in found.answers.items()
+            for passage in answer.passages
+        ]
+        return list(dict.fromkeys(text for _, text in sorted(scored, key=lambda row: -row[0])))
+
+    def find(self, query: str) -> Found:
+        """Return what the archives that are read have for a question."""
         questions.analyze_question.cache_clear()
         question = questions.analyze_question(query)
         estimates = self._estimate(question)
         counts = count_words(estimates)
         call = FindPassages(question, scan_seconds=_SCAN_SECONDS, counts=counts)
-        scored = [
-            (passage.score + kind_fit(question, estimates[name].kind), passage.text)
-            for name in sorted(select_archives(question, estimates, counts))
-            for passage in find_passages(self._archives[name], call).passages
-        ]
-        return list(dict.fromkeys(text for _, text in sorted(scored, key=lambda row: -row[0])))
+        names = sorted(select_archives(question, estimates, counts))
+        return Found(question, estimates, counts, {name: find_passages(self._archives[name], call) for name in names})
 
     def _estimate(self, question: Question) -> dict[str, Estimate]:
         """Return the estimates of all archives, of which no ablation changes anything but the question."""

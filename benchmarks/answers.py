@@ -6,8 +6,7 @@
     python benchmarks/answers.py --server "CMD {zimdir}"      another server instead of this project's
 
 ../shared/eval/eval.py sends the questions and scores the responses: `ans` is the share of responses that contain the
-answer, `sup` the share that contain it with the text around it, `tok` the mean size of a response in tokens, `empty`
-the share that names no article.
+answer, `sup` the share that contain it with the text around it, `tok` the mean size of a response in tokens.
 """
 
 from __future__ import annotations
@@ -191,9 +190,9 @@ def measure_quality(options: argparse.Namespace) -> str:
     rows, sets = [], SETS[::6] if options.quick else SETS
     for system in systems + other_systems(options.peer_n, options.prototype_n):
         results = [system.figures(*questions) for questions in sets]
-        cells = [f"{it['ans']:.3f} / {it['sup']:.3f} / {it['tok']:.0f} / {it['empty']:.2f}" for it in results]
+        cells = [f"{it['ans']:.3f} / {it['sup']:.3f} / {it['tok']:.0f}" for it in results]
         rows.append([f"{system.name}, n = {system.count}", *cells])
-    return table(["ans / sup / tok / empty", *(f"`{questions}` in `{archive}`" for questions, archive in sets)], rows)
+    return table(["ans / sup / tok", *(f"`{questions}` in `{archive}`" for questions, archive in sets)], rows)
 
 
 def measure_many_archives(options: argparse.Namespace) -> str:

@@ -1,8 +1,7 @@
-"""HTTP under load: calls per second by number of clients, compared with other servers; memory after long use.
+"""HTTP under load: calls per second and CPU per call by number of clients, compared with other servers.
 
-python benchmarks/http_load.py                        everything, into RESULTS.md
-python benchmarks/http_load.py --quick                a few seconds per measurement, printed
-python benchmarks/http_load.py --only soak --soak 60  one part, printed
+python benchmarks/http_load.py           everything, into RESULTS.md
+python benchmarks/http_load.py --quick   a few seconds per measurement, printed
 """
 
 from __future__ import annotations
@@ -38,6 +37,9 @@ EVAL = ROOT.parent / "shared" / "eval"
 SQLITE = ZIMS / "real" / "devdocs_en_sqlite_2025-04.zim"
 LARGE = EVAL / "zims" / "ir_mid.zim"
 THIS, PEER, KIWIX = "this project", f"openzim-mcp {PEER_VERSION}", "kiwix-serve"
+TWO = f"{THIS}, --workers 2"
+LOAD_SYSTEMS = {SQLITE: (THIS, TWO), LARGE: (THIS, TWO, PEER)}
+"""The other server takes minutes for the same calls on the first archive."""
 MIX = ["search", "search", "search", "article", "article", "article", "outline", "outline", "question", "question"]
 INITIALIZE_VERSION, STATELESS_VERSION = "2025-06-18", "2026-07-28"
 HEADERS = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
@@ -80,7 +82,7 @@ def workload(archive: Path) -> Workload:
     titles = [(entry.path, entry.title) for entry in items if entry.title.split()]
     random.Random(7).shuffle(titles)
     questions = [f"What is {title}?" for _, title in titles]
-    if archive == LARGE:
+    if archive.name == LARGE.name:
         questions = [row["q"] for row in json.loads((EVAL / "data" / "squad_pub.json").read_text())["questions"]]
     return Workload(archive, titles, questions)
 
@@ -176,7 +178,8 @@ class Client:
             "clientInfo": {"name": "b", "version": "1"},
         }
         _, head, _ = await self.post("initialize", client)
-        self.session = f"Mcp-Session-Id: {re.findall(r'(?i)mcp-session-id: (.+)', head)[0].strip()}\r\n"
+        session = re.search(r"(?i)mcp-session-id: (.+)\r", head)  # several processes have none
+        self.session = f"Mcp-Session-Id: {session[1]}\r\n" if session else ""
         await self.post("notifications/initialized", is_request=False)
 
     async def end(self) -> int:
@@ -244,6 +247,7 @@ class Figures:
     latencies: list[float]
     seconds: float
     results: Counter[str]
+    cpu_ms: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -254,7 +258,9 @@ class Figures:
     def cells(self) -> list[str]:
         """The cells of a table row."""
         p95 = statistics.quantiles(self.latencies, n=20)[18] if len(self.latencies) > 1 else self.latencies[0]
-        return [f"{self.rate:.1f}", f"{statistics.median(self.latencies) * 1000:.0f}", f"{p95 * 1000:.0f}"]
+        median = statistics.median(self.latencies)
+        cpu = self.cpu_ms / len(self.latencies)
+        return [f"{self.rate:.1f}", f"{median * 1000:.0f}", f"{p95 * 1000:.0f}", f"{cpu:.1f}"]
 
 
 async def run_clients(
@@ -275,61 +281,79 @@ async def run_clients(
             kind(await connections.enter_async_context(Connection.open(server.port, source))) for source in sources
         ]
         await asyncio.gather(*(client.begin() for client in running))
-        start = time.perf_counter()
+        cpu_before, start = server.cpu(), time.perf_counter()
         await asyncio.gather(*(make_calls(client, start + options.seconds) for client in running))
-        seconds = time.perf_counter() - start
+        seconds, cpu_ms = time.perf_counter() - start, server.cpu() - cpu_before
         # A server may have closed the connection of a client that got its last response before the others did.
         await asyncio.gather(*(client.end() for client in running), return_exceptions=True)
-    return Figures(latencies, seconds, results)
+    return Figures(latencies, seconds, results, cpu_ms)
 
 
 def measure_server(archive: Path, system: str, kinds: list[str], clients: list[int], options: Any) -> list[Figures]:
     """Measure one server with increasing numbers of clients; all servers get the same calls in the same order."""
+    http = ["--mode", "advanced", "--transport", "http", "--port", "{port}"]
     commands = {
-        THIS: [*OURS, "--mode", "advanced", "--transport", "http", "--port", "{port}"],
-        PEER: [*peer_command(), "--mode", "advanced", "--transport", "http", "--port", "{port}"],
-        KIWIX: [KIWIX, "--port", "{port}"],
+        THIS: lambda: [*OURS, *http, str(archive.parent)],
+        TWO: lambda: [*OURS, *http, "--workers", "2", str(archive.parent)],
+        PEER: lambda: [*peer_command(), *http, str(archive.parent)],
+        KIWIX: lambda: [KIWIX, "--port", "{port}", str(archive)],
     }
-    with tempfile.TemporaryDirectory() as folder:
-        archive_copy = Path(shutil.copy(archive, folder))
-        target = folder if system != KIWIX else str(archive_copy)
-        calls = replace(workload(archive), archive=archive_copy, generator=random.Random(11)).calls(kinds)
-        with HttpServer.running([*commands[system], target], CACHE__ENABLED="false") as server:
-            kind: type[Client | KiwixClient] = KiwixClient if system == KIWIX else Client
-            asyncio.run(run_clients(server, kind, 1, calls, argparse.Namespace(seconds=min(2.0, options.seconds))))
-            measurements = [asyncio.run(run_clients(server, kind, number, calls, options)) for number in clients]
+    calls = replace(workload(archive), generator=random.Random(11)).calls(kinds)
+    with HttpServer.running(commands[system](), CACHE__ENABLED="false") as server:
+        kind: type[Client | KiwixClient] = KiwixClient if system == KIWIX else Client
+        asyncio.run(run_clients(server, kind, 1, calls, argparse.Namespace(seconds=min(2.0, options.seconds))))
+        wait_for_jobs(server)
+        measurements = [asyncio.run(run_clients(server, kind, number, calls, options)) for number in clients]
+        print(f"{system}, {kinds[0]}: {Usage.of(server)}", file=sys.stderr)
     for figures in measurements:
         if set(figures.results) != {"ok"}:
             print(f"{system}, {archive.name}: {figures.results.most_common(3)}", file=sys.stderr)
     return measurements
 
 
+def wait_for_jobs(server: HttpServer) -> None:
+    """Wait until indexes are built that the first calls asked for: a job has no deadline."""
+    for _ in range(600):
+        time.sleep(0.5)
+        commands = [Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in process_tree(server.process.pid)]
+        if not any(b"openzim_mcp.worker.main" in command and b"0" in command for command in commands):
+            return
+
+
 def measure_throughput(options: argparse.Namespace) -> str:
-    """Measure calls per second."""
+    """Measure calls per second, and what a call costs."""
     parts = []
-    for archive in (SQLITE, LARGE):
-        ours, theirs = (measure_server(archive, system, MIX, options.clients, options) for system in (THIS, PEER))
-        rows = [
-            [str(number), *our.cells, *their.cells, f"{our.rate / their.rate:.0f}"]
-            for number, our, their in zip(options.clients, ours, theirs, strict=True)
-        ]
-        columns = [f"{name}: {what}" for name in (THIS, PEER) for what in ("calls/s", "median ms", "95 % ms")]
-        parts.append(table([f"`{archive.name}`, clients", *columns, "times"], rows))
-        parts.append(measure_single_kinds(archive, options))
+    for original in options.archives:
+        with tempfile.TemporaryDirectory() as folder:
+            archive = Path(shutil.copy(original, folder))
+            parts += [measure_load(archive, LOAD_SYSTEMS[original], options), measure_single_kinds(archive, options)]
     return "\n\n".join([_ABOUT, *parts])
+
+
+def measure_load(archive: Path, systems: Iterable[str], options: argparse.Namespace) -> str:
+    """Measure the mix of calls with increasing numbers of clients."""
+    rows = []
+    for system in systems:
+        measurements = measure_server(archive, system, MIX, options.clients, options)
+        rows += [
+            [f"{system}, {number} clients", *figures.cells]
+            for number, figures in zip(options.clients, measurements, strict=True)
+        ]
+    return table([f"`{archive.name}`, mixed calls", *COLUMNS], rows)
 
 
 def measure_single_kinds(archive: Path, options: argparse.Namespace) -> str:
     """Measure searching and reading separately, which kiwix-serve can do too."""
-    systems = [THIS, PEER, *([KIWIX] if shutil.which(KIWIX) else [])]
+    systems = [THIS, *([KIWIX] if shutil.which(KIWIX) else [])]
     rows = []
     for kind in ("search", "article"):
         for system in systems:
             figures = measure_server(archive, system, [kind], [8], options)[0]
             rows.append([f"{kind}, {system}", *figures.cells])
-    return table([f"`{archive.name}`, 8 clients", "calls/s", "median ms", "95 % ms"], rows)
+    return table([f"`{archive.name}`, 8 clients", *COLUMNS], rows)
 
 
+COLUMNS = ["calls/s", "median ms", "95 % ms", "CPU ms per call"]
 _ABOUT = (
     "Of ten calls, three are searches, three articles, two outlines and two questions. Each client has its own "
     f"address, session ({INITIALIZE_VERSION}) and connection, and sends the next call when it has a response. Result "
@@ -366,126 +390,19 @@ def _resident_mib(pids: Iterable[int]) -> float:
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / MIB
 
 
-class MixedUse:
-    """Clients of both protocol versions, with sessions and streams that begin and end; some send wrong requests."""
-
-    def __init__(self, server: HttpServer, workloads: list[Workload], seconds: float) -> None:
-        self._server = server
-        self._end_time = time.monotonic() + seconds
-        self.results: Counter[str] = Counter()
-        self._calls = [work.calls(MIX) for work in workloads]
-
-    async def run(self, clients: int) -> None:
-        """Run all clients until the end time."""
-        versions = [(INITIALIZE_VERSION, STATELESS_VERSION)[number % 2] for number in range(clients)]
-        good = [self._run_client(f"127.0.1.{number + 1}", version) for number, version in enumerate(versions)]
-        await asyncio.gather(*good, self._run_wrong_client("127.0.2.1"), self._run_wrong_client("127.0.2.2"))
-
-    async def _run_client(self, source: str, version: str) -> None:
-        """Connect, open a stream, make calls, disconnect; repeat."""
-        generator = random.Random(source)
-        while time.monotonic() < self._end_time:
-            async with (
-                Connection.open(self._server.port, source) as connection,
-                Connection.open(self._server.port, source) as stream,
-            ):
-                client = Client(connection, version)
-                await client.begin()
-                await self._listen(client, stream)
-                for _ in range(generator.randrange(5, 30)):
-                    self.results[await client.call(*next(generator.choice(self._calls)))] += 1
-                    await asyncio.sleep(generator.random() * 0.4)
-                if generator.random() < 0.5:
-                    stream.reset()
-                status = await client.end()
-                self.results["ok" if status == 200 else f"DELETE: {status}"] += 1
-
-    async def _listen(self, client: Client, stream: Connection) -> None:
-        if client.version == STATELESS_VERSION:
-            filters = {"resourcesListChanged": True, "resourceSubscriptions": ["zim://files"]}
-            stream.send("POST", "/mcp", *client.message("subscriptions/listen", {"notifications": filters}))
-        else:
-            await client.post("resources/subscribe", {"uri": "zim://files"})
-            stream.send("GET", "/mcp", f"Accept: text/event-stream\r\n{client.session}")
-
-    async def _run_wrong_client(self, source: str) -> None:
-        """Send invalid requests."""
-        requests = [
-            ("POST", "/mcp", HEADERS, b"{"),
-            ("POST", "/mcp", HEADERS + "Mcp-Session-Id: nobody\r\n", b"{}"),
-            ("POST", "/nothing", HEADERS, b"{}"),
-            ("PUT", "/mcp", "", b"x" * 1000),
-            ("GET", "/mcp", "Origin: https://evil.example\r\n", b""),
-            ("GET", "/mcp", "", b""),
-        ]
-        while time.monotonic() < self._end_time:
-            async with Connection.open(self._server.port, source) as connection:
-                for request in requests:
-                    with suppress(asyncio.IncompleteReadError):
-                        status, _, body = await connection.request(*request)
-                        refused = 400 <= status < 500
-                        self.results["refused" if refused else f"{status} {body[:200].decode()}"] += 1
-                    if connection.reader.at_eof():
-                        break
-                    await asyncio.sleep(0.2)
-
-
-def measure_soak(options: argparse.Namespace) -> str:
-    """Serve mixed use for a while and measure memory, descriptors and processes."""
-    with tempfile.TemporaryDirectory() as folder:
-        workloads = [
-            replace(workload(archive), archive=Path(shutil.copy(archive, folder))) for archive in (SQLITE, LARGE)
-        ]
-        command = [*OURS, "--mode", "advanced", "--transport", "http", "--port", "{port}", folder]
-        with HttpServer.running(command, RATE_LIMIT__ENABLED="true") as server:
-            results, rows = asyncio.run(_soak(server, workloads, options))
-    header = [
-        f"{options.mixed_clients + 2} clients",
-        "server, MB",
-        "worker processes, MB",
-        "file descriptors",
-        "processes",
-    ]
-    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(results.items()))
-    return f"{table(header, rows)}\n\nResults: {counts}."
-
-
-async def _soak(
-    server: HttpServer, workloads: list[Workload], options: argparse.Namespace
-) -> tuple[Counter[str], list[list[str]]]:
-    warm = 60.0 if options.soak >= 2 else options.soak * 20
-    duration = options.soak * 60
-    mixed_use = MixedUse(server, workloads, warm + duration)
-    clients = asyncio.create_task(mixed_use.run(options.mixed_clients))
-    await asyncio.sleep(warm)
-    rows = [[f"{warm:.0f} s", *Usage.of(server).cells]]
-    for part in range(1, 5):
-        await asyncio.sleep(duration / 4 - (1 if part == 4 else 0))
-        rows.append([f"{warm + duration * part / 4:.0f} s", *Usage.of(server).cells])
-    await clients
-    await asyncio.sleep(3)
-    rows.append(["after the last client left", *Usage.of(server).cells])
-    return mixed_use.results, rows
-
-
-PARTS = {"throughput": measure_throughput, "soak": measure_soak}
-
-
 def main() -> None:
-    """Run all parts and write the report, or print one of them."""
+    """Measure and write the report, or print it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=PARTS, help="run one part and print it")
     parser.add_argument("--quick", action="store_true", help="measure a few seconds each and print the results")
-    parser.add_argument("--soak", type=float, help="minutes of mixed use (10)")
     parser.add_argument("--seconds", type=float, help="seconds per number of clients (10)")
     parser.add_argument("--clients", type=int, nargs="+", help="numbers of clients (1 8 32 128)")
-    parser.add_argument("--mixed-clients", type=int, default=16, help="clients of the mixed use (16)")
+    parser.add_argument("--archive", choices=["small", "large"], help="measure with one of the archives only")
     options = parser.parse_args()
-    options.soak = options.soak or (0.5 if options.quick else 10)
+    options.archives = {"small": [SQLITE], "large": [LARGE]}.get(options.archive or "", [SQLITE, LARGE])
     options.seconds = options.seconds or (2 if options.quick else 10)
     options.clients = options.clients or ([1, 8] if options.quick else [1, 8, 32, 128])
-    body = "\n\n".join(PARTS[name](options) for name in ([options.only] if options.only else PARTS))
-    if options.only or options.quick:
+    body = measure_throughput(options)
+    if options.quick:
         print(body)
     else:
         report("http_load", shlex.join(["python", "benchmarks/http_load.py", *sys.argv[1:]]), body)

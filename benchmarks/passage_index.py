@@ -25,11 +25,11 @@ from openzim_mcp.calls.archive import BuildPassageIndex, PassageIndexResult
 from openzim_mcp.calls.search import Question
 from openzim_mcp.text import format_size
 from openzim_mcp.worker.jobs.passage_index import build_passage_index
-from openzim_mcp.worker.readers import read_document
+from openzim_mcp.worker.readers.entry import read_document
 from openzim_mcp.worker.search import fulltext
 from openzim_mcp.worker.search.fulltext import Filter, SearchResults
+from openzim_mcp.worker.search.language import detect_language
 from openzim_mcp.worker.search.passage_index import open_trigrams
-from openzim_mcp.worker.search.query import detect_language
 from openzim_mcp.worker.zim import Archive
 
 QUESTIONS = ROOT / "benchmarks" / "unsegmented.jsonl"

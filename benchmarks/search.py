@@ -30,7 +30,7 @@ from reading import pages
 
 from openzim_mcp.calls.search import SuggestTitles
 from openzim_mcp.worker.search import titles
-from openzim_mcp.worker.search.query import detect_language
+from openzim_mcp.worker.search.language import detect_language
 from openzim_mcp.worker.zim import Archive
 
 EVAL = ROOT.parent / "shared" / "eval"

@@ -15,7 +15,8 @@ def gather(target: Path) -> None:
     """Copy the manifest and the source of the package into a new folder."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    shutil.copy(ROOT / "bundle" / "manifest.json", target)
+    for name in ("manifest.json", "icon.png"):
+        shutil.copy(ROOT / "bundle" / name, target)
     for name in _FILES:
         source = ROOT / name
         if source.is_dir():

@@ -1,60 +1,63 @@
-"""Start the server with the handbook, connect a client, and show the answer and time of some tool calls."""
+"""Build a small library with one damaged archive, connect a client to the server, and ask it in plain words."""
 
 from __future__ import annotations
 
-import json
 import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import anyio
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
-CALLS: list[tuple[str, str, dict[str, Any]]] = [
-    ("Which archives are there?", "zim_health", {}),
-    ("What is this archive?", "zim_metadata", {}),
-    ("What does it contain?", "zim_browse", {"namespace": "C", "limit": 3}),
-    ("Ask a question:", "zim_query", {"query": "are symbolic links followed?", "compact_budget": 150}),
-    ("Search:", "zim_search", {"query": "what if an archive makes libzim crash?", "limit": 1}),
-    ("Read an article, in spite of a typo:", "zim_get", {"entry_path": "safty", "max_content_length": 500}),
-    ("What are its sections?", "zim_get", {"entry_path": "safety", "view": "toc"}),
-    ("Read one of them:", "zim_get_section", {"entry_path": "safety", "section_id": "Names and paths"}),
-    ("Which links does an article have?", "zim_links", {"entry_path": "index", "limit": 3}),
-    ("Is the file intact?", "zim_health", {"zim_file_path": "handbook"}),
-    ("A wrong argument gets a helpful error:", "zim_browse", {"namespce": "C"}),
+QUESTIONS = [
+    (
+        "A plain question is answered by the passage that holds the answer, with its source:",
+        "can the police search my house?",
+    ),
+    ("An article is found by any of its names:", "what does the fourth amendment say?"),
+    ("A source can be handed back:", "outline of zim://founding-documents/entry/Article_II"),
+    ("What the archives do not hold is said:", "how deep is the ocean?"),
+    ("The damaged archive is reported, and everything else works:", "list archives"),
 ]
 
 
-def shorten_answer(text: str, max_chars: int = 600) -> str:
-    """Return the start of a long answer."""
-    return text if len(text) <= max_chars else f"{text[:max_chars]}… ({len(text)} characters)"
+def build_library(directory: Path) -> None:
+    """Write an archive, and a copy of which the second half is missing, as after an interrupted download."""
+    archive = directory / "founding-documents.zim"
+    # In a process of its own, because libzim's writer reports its steps on the standard output.
+    builder = [sys.executable, str(Path(__file__).with_name("founding_documents.py")), str(archive)]
+    subprocess.run(builder, stdout=subprocess.DEVNULL, check=True)  # noqa: S603  our own program
+    whole = archive.read_bytes()
+    (directory / "half-a-download.zim").write_bytes(whole[: len(whole) // 2])
 
 
-async def run_demo() -> None:
-    """Run all calls over one connection."""
+async def ask_questions(directory: Path) -> None:
+    """Ask all questions over one connection, through the one tool that a model gets by default."""
     installed = Path(sys.executable).with_name("openzim-mcp")
     command = str(installed) if installed.exists() else shutil.which("openzim-mcp") or "openzim-mcp"
-    server_arguments = ["--mode", "advanced", "--log-level", "WARNING"]
     start = time.perf_counter()
-    # A library that does not exist: the demo is about the handbook, whatever was downloaded on this machine.
-    no_library = {"OPENZIM_MCP_LIBRARY": str(Path(sys.prefix) / "no-library")}
-    server = StdioServerParameters(command=command, args=server_arguments, env=no_library)
+    server = StdioServerParameters(command=command, args=["--log-level", "ERROR", str(directory)])
     async with Client(server) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        print(f"$ openzim-mcp {' '.join(server_arguments)}")
-        print(f"connected in {time.perf_counter() - start:.1f} s; tools: {', '.join(tools)}\n")
-        for question, tool, arguments in CALLS:
-            call_start = time.perf_counter()
-            result = await client.call_tool(tool, arguments)
-            milliseconds = (time.perf_counter() - call_start) * 1000
-            print(f"{question}\n> {tool} {json.dumps(arguments)}   ({milliseconds:.0f} ms)")
+        print(f"$ openzim-mcp {directory.name}")
+        print(f"A client has connected in {time.perf_counter() - start:.1f} s; it is offered {', '.join(tools)}.\n")
+        for remark, question in QUESTIONS:
+            question_start = time.perf_counter()
+            result = await client.call_tool("zim_query", {"query": question, "compact_budget": 200})
+            milliseconds = (time.perf_counter() - question_start) * 1000
             answer = result.content[0]
             assert isinstance(answer, TextContent)
-            print(shorten_answer(answer.text), "\n")
+            print(f"{remark}\n> {question}   ({milliseconds:.0f} ms)\n{answer.text}\n")
 
 
 if __name__ == "__main__":
-    anyio.run(run_demo)
+    with tempfile.TemporaryDirectory() as temporary:
+        library = Path(temporary) / "library"
+        library.mkdir()
+        print("Building an archive from the Constitution of the United States …", flush=True)
+        build_library(library)
+        anyio.run(ask_questions, library)

@@ -5,27 +5,25 @@ A part is between `<!-- generated: NAME -->` and `<!-- end -->`.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
-import record_terminal
-from mcp import Client, StdioServerParameters
-from mcp_types import TextContent
+import first_five_minutes
 
 from openzim_mcp import config, config_errors, errors
 from openzim_mcp.app import limits
 from openzim_mcp.app.query import intents
 from openzim_mcp.cli import clients, command, main, registry
 from openzim_mcp.protocol import prompts, resources, tools
+from openzim_mcp.web import api
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-_SERVER_ARGUMENTS = ["-m", "openzim_mcp", "--log-level", "WARNING"]
+SKILLS = ROOT / "src" / "openzim_mcp" / "data" / "skills"
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", *DOCS, ROOT / "docs" / "llms.txt", *sorted(SKILLS.rglob("*.md"))]
 _GENERATED_PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -55,9 +53,10 @@ def settings_table() -> str:
 
 
 def tools_table() -> str:
-    """Return one row per tool."""
+    """Return one row per tool of the modes."""
     rows = [
-        [f"`{tool.name}`", tool.description, "simple, advanced" if tool.simple else "advanced"] for tool in tools.TOOLS
+        [f"`{tool.name}`", tool.description, "simple, advanced" if tool.simple else "advanced"]
+        for tool in tools.offered_tools("advanced")
     ]
     return _table(["tool", "what it does", "mode"], rows)
 
@@ -124,6 +123,16 @@ def clients_table() -> str:
     return _table(["client", "name", "Linux", "macOS", "Windows", "key"], rows)
 
 
+def skill_folders_table() -> str:
+    """Return one row per client that reads skills from a folder."""
+    rows = [
+        [row.title, f"`{row.skills_directory.replace('{home}', '~')}`"]
+        for row in clients.CLIENTS
+        if row.skills_directory
+    ]
+    return _table(["client", "folder of its skills"], rows)
+
+
 def program_help() -> str:
     """Return the help of the program."""
     return f"```\n{main.format_help()}```\n"
@@ -150,34 +159,12 @@ def exit_codes_table() -> str:
     return _table(["code", "meaning"], [[str(int(code)), meaning] for code, meaning in command.EXIT_MEANINGS.items()])
 
 
-def demo_calls() -> str:
-    """Return tool calls and the answers of a server for the handbook."""
-    calls: list[tuple[str, dict[str, Any]]] = [
-        ("zim_query", {"query": "are symbolic links followed?", "compact_budget": 200}),
-        ("zim_get", {"entry_path": "safty", "max_content_length": 600}),
-        ("zim_browse", {"namespce": "C"}),
-    ]
-
-    async def call_server() -> str:
-        no_library = {"OPENZIM_MCP_LIBRARY": str(record_terminal.NO_LIBRARY)}
-        arguments = [*_SERVER_ARGUMENTS, "--mode", "advanced"]
-        server = StdioServerParameters(command=sys.executable, args=arguments, env=no_library)
-        async with Client(server) as client:
-            answers = [(await client.call_tool(tool, arguments)).content[0] for tool, arguments in calls]
-        return "\n\n".join(
-            f"> {tool} {json.dumps(arguments)}\n{answer.text}"
-            for (tool, arguments), answer in zip(calls, answers, strict=True)
-            if isinstance(answer, TextContent)
-        )
-
-    return f"````\n{anyio.run(call_server)}\n````\n"  # four, because an answer may contain a fence of three
-
-
-def terminal_session() -> str:
-    """Return commands and their output on a terminal."""
-    # The size of the handbook changes with every word of the docs; rounded, the README does not.
-    text = re.sub(r"(\d+)\d KB", r"\g<1>0 KB", record_terminal.record_text())
-    return f"```\n{text}\n```\n"
+def tour() -> str:
+    """Return the steps of a new user that matter most, as the transcript of the first five minutes has them."""
+    lines = ("openzim-mcp ask can the police", "openzim-mcp ask how deep", "openzim-mcp connect claude-desktop")
+    text = first_five_minutes.TRANSCRIPT.read_text(encoding="utf-8")
+    found = [re.search(rf"^\$ {re.escape(line)}.*?(?=^\[)", text, re.DOTALL | re.MULTILINE) for line in lines]
+    return "```\n" + "\n".join(match[0] for match in found if match).rstrip() + "\n```\n"
 
 
 def resources_table() -> str:
@@ -201,22 +188,48 @@ def prompts_table() -> str:
     return _table(["prompt", "arguments", "what it does", "tools called in advanced mode"], rows)
 
 
+def api_table() -> str:
+    """Return one row per endpoint of the API, and its parameters."""
+    rows = []
+    for endpoint in api.ENDPOINTS:
+        names = [
+            f"`{name}`" if field.is_required() else f"`{name}?`"
+            for name, field in endpoint.parameters.model_fields.items()
+        ]
+        rows.append([f"`{endpoint.path}`", endpoint.summary, ", ".join(names) or "—"])
+    return _table(["GET", "what it does", "parameters"], rows)
+
+
+def list_pages() -> str:
+    """Return a link to each page of the docs, with its first sentence."""
+    lines = []
+    for page in DOCS:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        title, *blocks = filter(None, map(str.strip, text.split("\n\n")))
+        prose = next(block for block in blocks if not block.startswith(("#", "|", "<", "- ")))
+        sentence = re.split(r"(?<=[.:!?])\s", re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", prose))[0]
+        lines.append(f"- [{title.removeprefix('# ')}]({page.name}): {' '.join(sentence.split()).rstrip(':')}\n")
+    return "".join(lines)
+
+
 def costs_table() -> str:
     """Return the cost of each operation."""
     return _table(["operation", "tokens"], [[f"`{name}`", str(cost)] for name, cost in limits.COSTS.items()])
 
 
 GENERATED = {
+    "api": api_table,
     "clients": clients_table,
     "commands": commands_table,
     "command_help": command_help,
     "exits": exit_codes_table,
-    "session": terminal_session,
     "costs": costs_table,
-    "demo": demo_calls,
+    "tour": tour,
+    "pages": list_pages,
     "prompts": prompts_table,
     "resources": resources_table,
     "settings": settings_table,
+    "skill_folders": skill_folders_table,
     "tools": tools_table,
     "arguments": argument_tables,
     "requests": requests_table,

@@ -56,7 +56,7 @@ def render_pages(docs: Path) -> dict[str, tuple[str, str]]:
     for file in sorted(docs.glob("*.md")):
         text = file.read_text(encoding="utf-8")
         title = text.partition("\n")[0].lstrip("# ")
-        links = re.sub(r"\]\((\w+)\.md(#[\w-]+)?\)", r"](\1\2)", text)
+        links = re.sub(r"\]\(([\w-]+)\.md(#[\w-]+)?\)", r"](\1\2)", text)
         pages[file.stem] = (title, _PAGE.format(title=title, body=markdown.render(links)))
     return pages
 

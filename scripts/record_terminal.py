@@ -1,7 +1,4 @@
-"""Record commands on a terminal, as text and as a picture: the real output for the handbook.
-
-`python scripts/record_terminal.py` writes the picture `docs/terminal.svg`; `docs.py` puts the text into the README.
-"""
+"""Record commands on a terminal as the picture `docs/terminal.svg`: the real output for the handbook."""
 
 from __future__ import annotations
 
@@ -40,13 +37,15 @@ def run_line(line: str, **variables: str) -> str:
     return run_on_terminal(command, inherited | screen | variables, with_errors=False)[1]
 
 
-def run_on_terminal(command: list[str], environment: dict[str, str], *, with_errors: bool = True) -> tuple[int, str]:
+def run_on_terminal(
+    command: list[str], environment: dict[str, str], *, with_errors: bool = True, cwd: Path | None = None
+) -> tuple[int, str]:
     """Run a program on a new pseudo-terminal; return its exit code and its output."""
     import pty  # noqa: PLC0415  not on Windows, where the rest of this module works
 
     master, slave = pty.openpty()
     errors = slave if with_errors else subprocess.DEVNULL
-    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=errors, env=environment)
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=errors, env=environment, cwd=cwd)
     os.close(slave)
     output = bytearray()
     try:
@@ -56,16 +55,6 @@ def run_on_terminal(command: list[str], environment: dict[str, str], *, with_err
         pass
     os.close(master)
     return process.wait(60), output.decode().replace("\r\n", "\n")
-
-
-def record_text() -> str:
-    """Return the first commands with their output, without colors."""
-    parts = []
-    for line in COMMANDS[:2]:
-        output = Text.from_ansi(run_line(line, NO_COLOR="1")).plain
-        rows = [row.rstrip() for row in output.splitlines()]
-        parts.append(f"$ {line}\n" + "\n".join(rows).strip("\n"))
-    return "\n\n".join(parts)
 
 
 def record_picture() -> str:

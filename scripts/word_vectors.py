@@ -36,7 +36,7 @@ from sentence_transformers import SentenceTransformer
 from openzim_mcp.text import normalize, tokenize
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search.answer import split_sentences
-from openzim_mcp.worker.search.query import language_by_code
+from openzim_mcp.worker.search.language import language_by_code
 from openzim_mcp.worker.search.word_vectors import SIGNS_FILE, WORDS_FILE
 from openzim_mcp.worker.zim import Archive
 

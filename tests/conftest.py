@@ -16,7 +16,9 @@ from support.stdio_server import StdioServer
 HTTP_TESTS = Path(__file__).parent / "http"
 # Jobs in the background of a shell start with SIGINT ignored, and so would the servers that the tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-os.environ["XDG_CACHE_HOME"] = os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="openzim-mcp-tests-")
+os.environ["XDG_CACHE_HOME"] = os.environ["XDG_DATA_HOME"] = os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(
+    prefix="openzim-mcp-tests-"
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,7 +40,7 @@ def zims() -> Path:
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let no test know what another one has verified, nor what is in the library of this machine."""
-    for variable in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "WIN_PD_OVERRIDE_LOCAL_APPDATA"):
+    for variable in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "WIN_PD_OVERRIDE_LOCAL_APPDATA"):
         monkeypatch.setenv(variable, str(tmp_path_factory.mktemp("cache")))
 
 

@@ -19,14 +19,17 @@ LAYERS = [
     {"catalog"},
     {"server"},
     {"http"},
+    {"web"},
     {"protocol"},
+    {"api"},
     {"app"},
     {"pool"},
     {"library"},
     {"worker"},
     {"calls"},
+    {"addresses"},
     {"cursors", "uris", "zimfile"},
-    {"logs", "telemetry"},
+    {"logs", "server_state", "telemetry"},
     {"config"},
     {"config_errors"},
     {"errors", "files", "languages", "text", "token_bucket", "tokens"},
@@ -37,14 +40,15 @@ OWNERS = {
     "libzim": {"worker/zim.py"},
     "mcp": {"http/", "protocol/"},
     "mcp_types": {"http/", "protocol/"},
-    "pydantic": {"config.py", "config_errors.py", "http/app.py", "app/", "protocol/"},
+    "pydantic": {"config.py", "config_errors.py", "http/app.py", "app/", "protocol/", "web/"},
     "click": {"cli/"},
     "httpcore2": {"catalog/client.py"},
     "httpx2": {"catalog/client.py"},
     "platformdirs": {"files.py"},
     "rich": {"cli/terminal.py"},
-    "Stemmer": {"worker/search/query.py"},
+    "Stemmer": {"worker/search/language.py"},
     "selectolax": {"worker/readers/html/"},
+    "pypdfium2": {"worker/readers/pdf/file.py"},
     "pydantic_settings": {"config.py"},
     "cachetools": {
         "http/",
@@ -54,17 +58,21 @@ OWNERS = {
         "worker/archive/browse.py",
         "worker/page_timer.py",
         "worker/reading/article.py",
+        "worker/reading/long_documents.py",
         "worker/search/candidates.py",
         "worker/search/spelling.py",
+        "worker/search/word_search.py",
         "worker/zim.py",
     },
     "jwt": {"http/oauth.py"},
     "redis": {"http/redis_limits.py"},
     "opentelemetry": {"telemetry.py"},
     "prometheus_client": {"http/metrics.py"},
-    "starlette": {"server.py", "http/"},
+    "starlette": {"server.py", "http/", "web/"},
+    "jinja2": {"web/templates.py"},
+    "markupsafe": {"web/"},
     "uvicorn": {"http/serve.py", "http/connections.py"},
-    "anyio": {"server.py", "http/", "pool/", "cli/", "app/", "protocol/"},
+    "anyio": {"api.py", "server.py", "http/", "pool/", "cli/", "app/", "protocol/"},
 }
 
 
@@ -147,6 +155,14 @@ def test_app_needs_no_front_end_library() -> None:
     users = {name.split(".")[0] for path in (SOURCE / "app").rglob("*.py") for name in imports(path)}
 
     assert not {"mcp", "mcp_types", "click", "rich", "starlette", "uvicorn"} & users
+
+
+def test_page_and_api_need_no_sdk() -> None:
+    users = {name for path in (SOURCE / "web").rglob("*.py") for name in imports(path)}
+
+    assert not {"mcp", "mcp_types", "openzim_mcp.protocol", "openzim_mcp.http"} & {
+        part for name in users for part in (name.split(".")[0], ".".join(name.split(".")[:2]))
+    }
 
 
 def test_worker_loads_neither_the_sdk_nor_pydantic() -> None:

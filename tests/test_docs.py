@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import re
@@ -42,9 +43,9 @@ def test_examples_run(server: StdioServer, tool: str, arguments: str) -> None:
 
 
 def test_every_tool_has_an_example() -> None:
-    from openzim_mcp.protocol.tools import TOOLS
+    from openzim_mcp.protocol.tools import offered_tools
 
-    assert {tool for tool, _ in EXAMPLES} == {tool.name for tool in TOOLS}
+    assert {tool for tool, _ in EXAMPLES} == {tool.name for tool in offered_tools("advanced")}
 
 
 @pytest.mark.parametrize("page", generator.PAGES, ids=lambda page: page.name)
@@ -69,3 +70,35 @@ def test_changelog_mentions_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
     assert "## Unreleased" in text or f"## {__version__}" in text
+
+
+def test_python_examples_print_what_they_show(isles_zim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "zims").mkdir()
+    os.link(isles_zim, tmp_path / "zims" / isles_zim.name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    results = doctest.testfile(
+        str(ROOT / "docs" / "python.md"), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8"
+    )
+
+    assert results.attempted > 10
+    assert results.failed == 0
+
+
+def test_answers_on_the_page_about_asking_are_real() -> None:
+    transcript = (ROOT / "docs" / "first-five-minutes.txt").read_text(encoding="utf-8")
+    examples = re.findall(r"```\n(\$ .*?)```", (ROOT / "docs" / "asking.md").read_text(encoding="utf-8"), re.DOTALL)
+
+    assert len(examples) == 2
+    assert [example for example in examples if example not in transcript] == []
+
+
+def test_messages_on_the_page_about_troubles_exist() -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)` \|", (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    parts = {part.strip(" .:") for row in rows for part in row.split("…")} - {"", "of", "bytes so far"}
+
+    assert len(parts) >= 8
+    assert [part for part in sorted(parts) if part not in source] == []

@@ -97,7 +97,7 @@ def test_pre_commit_runs_the_locked_ruff() -> None:
 def test_contributing_guide_names_existing_files() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     paths = set(re.findall(r"`([\w.-]+/[\w./-]+\.\w+)`", text))
-    new_files = {"worker/readers/subtitles.py", "tests/worker/readers/test_subtitles.py"}
+    new_files = {"worker/readers/email.py", "tests/worker/readers/test_email.py"}
 
     missing = {path for path in paths if not any((base / path).exists() for base in (ROOT, PACKAGE))}
 

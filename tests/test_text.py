@@ -189,3 +189,19 @@ def test_edit_distance_stops_at_the_limit(first: str, second: str, edits: int) -
 )
 def test_sizes_are_in_powers_of_1000(size: float, formatted: str) -> None:
     assert text.format_size(size) == formatted
+
+
+@pytest.mark.parametrize(
+    ("section", "locator", "place"),
+    [
+        ("", "", ""),
+        ("History", "", "History"),
+        ("", "p. 12", "p. 12"),
+        ("Storing water", "p. 12", "Storing water, p. 12"),
+        ("p. 12", "p. 12", "p. 12"),
+        ("00:00", "00:48", "00:48"),
+        ("The ember", "1:03:15", "The ember, 1:03:15"),
+    ],
+)
+def test_place_names_section_and_page_or_time(section: str, locator: str, place: str) -> None:
+    assert text.place_in_page(section, locator) == place

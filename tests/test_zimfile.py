@@ -116,3 +116,26 @@ def test_identity_changes_when_a_file_is_touched_or_replaced(town_zim: Path, tmp
     replaced = stat_parts([str(file)]).identity
 
     assert len({before, touched, replaced}) == 3
+
+
+@pytest.mark.parametrize("name", ["built/se_coffee.zim", "real/wikibooks_aa_2014-11.zim", "built/dictionary_pub.zim"])
+def test_namespaces_are_those_of_a_scan(zims: Path, name: str) -> None:
+    file = ZimFile([str(zims / name)])
+    header = file.header()
+    letters = [file.read_namespace(header, entry) for entry in range(header.entry_count)]
+
+    ranges = file.namespaces()
+
+    assert [letter for letter, numbers in ranges.items() for _ in numbers] == letters
+
+
+def test_prefetching_changes_nothing_and_accepts_any_file(zims: Path, tmp_path: Path) -> None:
+    for name in ("built/se_coffee.zim", "damaged/header_only.zim", "damaged/not_a_zim.zim", "damaged/zero_bytes.zim"):
+        ZimFile([str(zims / name)]).prefetch_entries()
+    parts = [tmp_path / "a", tmp_path / "b"]
+    for part in parts:
+        part.write_bytes(bytes(10))
+
+    ZimFile(list(map(str, parts))).prefetch(5, 100)
+
+    assert [part.read_bytes() for part in parts] == [bytes(10)] * 2

@@ -80,6 +80,11 @@ class ContentSettings(BaseModel):
     answers: Literal["lenient", "normal", "strict"] = Field(
         "normal", description='how sure an answer must be: below that, "Not found here" and the nearest sources'
     )
+    structured_answers: Literal["auto", "always", "never"] = Field(
+        "auto",
+        description="whether zim_query also returns its answer as JSON, with links to the sources; auto: to clients "
+        "with app views, as some others then hide the text from the model or show it twice",
+    )
 
 
 class BucketSettings(BaseModel):
@@ -181,6 +186,9 @@ class Settings(BaseSettings):
         False, description="serve archives outside the directories if a symbolic link directly in one leads to them"
     )
     tool_mode: Literal["simple", "advanced"] = Field("simple", description="which tools are offered")
+    connector_tools: bool = Field(
+        False, description="also offer `search` and `fetch`, as ChatGPT and deep-research clients expect them"
+    )
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on (HTTP)")
     port: int = Field(8000, ge=0, le=65_535, description="port to listen on; 0 for any free port (HTTP)")
@@ -200,6 +208,11 @@ class Settings(BaseSettings):
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="additional Host headers to allow, comma-separated (HTTP)"
+    )
+    public_url: str | None = Field(
+        None,
+        description="address of this server for browsers, as in https://zim.example: links to sources begin with it "
+        "(by default the address that a client uses) (HTTP)",
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="IP addresses or networks of proxies whose X-Forwarded-For is used, comma-separated (HTTP)"
@@ -319,6 +332,16 @@ class Settings(BaseSettings):
             if not _ORIGIN.fullmatch(origin):
                 raise ValueError(f"{origin[:100]!r} is not an origin; use scheme and host, as in https://chat.example")
         return origins
+
+    @field_validator("public_url")
+    @classmethod
+    def _check_public_url(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        url = url.rstrip("/")
+        if not _ORIGIN.fullmatch(url) or not url.lower().startswith(("http://", "https://")):
+            raise ValueError(f"{url[:100]!r} is not an address; use scheme and host, as in https://zim.example")
+        return url
 
     @field_validator("allowed_hosts")
     @classmethod
@@ -440,6 +463,13 @@ def load_settings(options: Mapping[str, str] | None = None, /, **overrides: Any)
     except SettingsError as error:
         message = config_errors.describe_json_error(str(error), Settings.model_fields, PREFIX)
     raise OpenZimMcpConfigurationError(message)
+
+
+def load_local_settings(directories: Sequence[str]) -> Settings:
+    """Read the settings for a program that opens archives itself: those of the server, without a rate limit."""
+    overrides = {"allowed_directories": list(directories)} if directories else {}
+    names = {"allowed_directories": ""}
+    return load_settings(names, **overrides, transport="stdio", rate_limit={"enabled": False})
 
 
 def environment_variables(model: type[BaseModel] = Settings, prefix: str = PREFIX) -> dict[str, FieldInfo]:

@@ -183,6 +183,12 @@ class EntryTooSlow(OpenZimMcpArchiveError):
     operation = "entry_too_slow"
 
 
+class ArchiveTooSlow(OpenZimMcpArchiveError):
+    """The disk, or the network behind it, took longer than a call may; the archive is asked again by the next call."""
+
+    operation = "archive_too_slow"
+
+
 class RedirectLoop(OpenZimMcpArchiveError):
     """The entry redirects in a circle, or more than ten times."""
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import tempfile
+import warnings
 
 # On Windows a locked byte cannot be read through another handle, so the lock is on a byte that no file reaches
 # (`filelock` locks the first one).
@@ -25,6 +26,15 @@ def library_directory() -> str:
 
     # A directory of its own: on Windows the cache is inside the data directory.
     return os.path.join(platformdirs.user_data_dir("openzim-mcp", appauthor=False), "library")
+
+
+def runtime_directory() -> str:
+    """Return the directory of what this user's running programs record; it may not exist yet."""
+    import platformdirs  # noqa: PLC0415
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a system without a runtime directory has one in the temporary directory
+        return platformdirs.user_runtime_dir("openzim-mcp", appauthor=False)
 
 
 def archives_directory() -> str:

@@ -18,6 +18,7 @@ _INVISIBLE = re.compile(
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ue000-\uf8ff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]+|[\u200c\u200d]{2,}"
 )
+_TIME = re.compile(r"(?:\d+:)?\d\d:\d\d")
 _INVISIBLE_IN_NUMBER = re.compile(rf"\d(?:{_INVISIBLE.pattern}|[\u200c\u200d])+(?=\d)")
 # The invisible characters that `str.isprintable` accepts.
 _PRINTABLE_INVISIBLE = re.compile(
@@ -27,8 +28,8 @@ _PRINTABLE_INVISIBLE = re.compile(
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # What would be read as Markdown structure, or as one of this server's own lines, at the start of a line.
 _OUR_LINE = (
-    r"\[(?:content_)?offset=|\((?:Read as|Not searched)\b|(?:Source|Nearest|Not found here|Nothing was found|Path|"
-    r"Requested Path|Actual Path)\s*:|(?:Answer|Question) by .{0,80}\(score"
+    r"\[(?:content_)?offset=|\((?:Read as|Read in part|Not searched)\b|(?:Source|Nearest|Not found here|"
+    r"Nothing was found|Path|Requested Path|Actual Path)\s*:|(?:Answer|Question) by .{0,80}\(score"
 )
 _STRUCTURE = re.compile(rf"#{{1,6}}\s|>|```|~~~|-{{3,}}|={{3,}}|\*{{3,}}|\||{_OUR_LINE}")
 _STRUCTURE_STARTS = frozenset("#>`~-=*|[(SNPRAQ")
@@ -261,9 +262,18 @@ def format_size(size: float) -> str:
     return f"{size:.1f} TB"
 
 
-def continuation_line(offset: int, total: int) -> str:
-    """Return the line that says where a text continues."""
-    return f"[content_offset={offset} continues; {total} characters in all]"
+def place_in_page(section: str, locator: str) -> str:
+    """Return where a passage stands, for people: its section, its page or time, or both."""
+    if not locator or locator in section:
+        return section
+    if _TIME.fullmatch(section):
+        return locator
+    return f"{section}, {locator}" if section else locator
+
+
+def continuation_line(offset: int, total: int, place: str = "") -> str:
+    """Return the line that says where a text continues; `place` says how far this is if the length is not known."""
+    return f"[content_offset={offset} continues; {place or f'{total} characters in all'}]"
 
 
 def iso_time(seconds: float) -> str:

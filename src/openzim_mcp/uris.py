@@ -1,4 +1,4 @@
-"""The `zim://` URIs of the list of archives, of an archive and of an entry: made and parsed here only."""
+"""The `zim://` URIs of the list of archives, of an archive, of an entry and its text: made and parsed here only."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from openzim_mcp.text import escape_invisible
 LIST_URI = "zim://files"
 ARCHIVE_TEMPLATE = "zim://{name}"
 ENTRY_TEMPLATE = "zim://{name}/entry/{path}"
+TEXT_TEMPLATE = "zim://{name}/text/{path}"
 _PREFIX = "zim://"
 _WEB_URL = re.compile(r"(?:https?:)?//[^/\s]+", re.IGNORECASE)
 _ENTRY = "/entry/"
+_TEXT = "/text/"
 _LIST_NAME = "files"
 _SAFE_IN_NAME = "!$&'()*+,;="
 _UNSAFE_IN_PATH = frozenset(' %#?"<>\\^`{|}')
@@ -24,10 +26,12 @@ class ZimUri:
     """A parsed URI: of an entry if there is a `path`, else of an archive, or without a name of the list of archives.
 
     Name and path are as the client wrote them. Clients differ in what they escape, so each may be meant as it is.
+    With `is_text` it is the URI of the entry's text.
     """
 
     name: str | None = None
     path: str | None = None
+    is_text: bool = False
 
     @property
     def name_candidates(self) -> list[str]:
@@ -58,10 +62,13 @@ def parse_uri(uri: str) -> ZimUri | None:
     """Return the parts of a URI, or None if it is not one of ours; a path may hold raw slashes, `?` and `#`."""
     if not is_zim_uri(uri):
         return None
-    name, separator, path = uri[len(_PREFIX) :].partition(_ENTRY)
-    if separator:
-        return ZimUri(name, path) if _is_archive_name(name) and path else None
-    name = name.rstrip("/")
+    name, separator, rest = uri[len(_PREFIX) :].partition("/")
+    for kind in (_ENTRY, _TEXT):
+        if (separator + rest).startswith(kind):
+            path = (separator + rest)[len(kind) :]
+            return ZimUri(name, path, kind == _TEXT) if _is_archive_name(name) and path else None
+    if rest.strip("/"):
+        return None
     if name.casefold() == _LIST_NAME:
         return ZimUri()
     return ZimUri(name) if _is_archive_name(name) else None
@@ -73,10 +80,10 @@ def _is_archive_name(text: str) -> bool:
 
 def name_in_uri(name: str) -> str:
     """Return the name of an archive for its URI: one that is called like the list of archives keeps its extension."""
-    return f"{name}.zim" if name.casefold() == _LIST_NAME else _unambiguous(name)
+    return f"{name}.zim" if name.casefold() == _LIST_NAME else unambiguous_name(name)
 
 
-def _unambiguous(name: str) -> str:
+def unambiguous_name(name: str) -> str:
     """Return the name of an archive so that its end is not taken for the extension of another: `x.zim` of x.zim.zim."""
     return f"{name}.zim" if name.casefold().endswith(".zim") else name
 
@@ -88,7 +95,7 @@ def archive_uri(name: str) -> str:
 
 def entry_uri(name: str, path: str) -> str:
     """Return the URI of an entry; letters of all scripts stay readable in its path."""
-    return _PREFIX + quote(_unambiguous(name), safe=_SAFE_IN_NAME) + _ENTRY + "".join(map(_escape_character, path))
+    return _PREFIX + quote(unambiguous_name(name), safe=_SAFE_IN_NAME) + _ENTRY + "".join(map(_escape_character, path))
 
 
 def path_in_text(path: str) -> str:

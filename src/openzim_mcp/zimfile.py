@@ -6,6 +6,7 @@ Plain file reads, no libzim: nothing in a file can crash this.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import hashlib
 import os
 import struct
@@ -26,8 +27,16 @@ _MAJOR_VERSIONS = (5, 6)
 _CHECKSUM_BYTES = 16
 _POINTER_BYTES = 8
 _DIRENT_NAMESPACE_OFFSET = 3
+_RECORD = struct.Struct("<H6xI")
+"""The number of the type of an entry, and that of its cluster."""
+_REDIRECT, _FIRST_MARK = 0xFFFF, 0xFFFD
+"""Numbers of types from the mark on are of redirects and of entries without content."""
+_MAX_RECORD_BYTES = 1024
+_PREFETCHED_CLUSTER_BYTES = 256 << 10
 _WRITE_IDLE_SECONDS = 60
 _READ_BYTES = 1 << 20
+_MAX_PREFETCHED_BYTES = 128 << 20
+"""A disk reads as much in the time of a hundred seeks; libzim would seek a thousand times."""
 
 
 class FileState(NamedTuple):
@@ -82,6 +91,7 @@ class Header:
     uuid: str
     entry_count: int
     path_pointers: int
+    cluster_pointers: int
     checksum_offset: int | None
 
     @property
@@ -117,6 +127,20 @@ class ZimFile:
             content += chunk
         return bytes(content)
 
+    def prefetch(self, offset: int, length: int) -> None:
+        """Let the system read a part of the file in few large requests, where it can; return at once."""
+        if not hasattr(os, "posix_fadvise"):
+            return
+        start = 0
+        for part, end in zip(self._parts, self._ends, strict=True):
+            first, last = max(offset, start), min(offset + length, end)
+            if first < last:
+                with open(part, "rb", buffering=0) as file:
+                    for chunk in range(first, last, _READ_BYTES):  # Linux ignores what is beyond a request's size
+                        length = min(_READ_BYTES, last - chunk)
+                        os.posix_fadvise(file.fileno(), chunk - start, length, os.POSIX_FADV_WILLNEED)
+            start = end
+
     def header(self) -> Header:
         """Return the header, or raise `NotAZim`."""
         raw = self.read(0, _HEADER.size)
@@ -126,22 +150,88 @@ class ZimFile:
             raise NotAZim("not a ZIM file: the first bytes are something else")
         if len(raw) < _HEADER.size:
             raise NotAZim(f"incomplete: {self.size} bytes are less than a ZIM header")
-        _, major, _, uuid, entries, _, path_pointers, _, _, mime_list, _, _, checksum_offset = _HEADER.unpack(raw)
+        _, major, _, uuid, entries, _, path_pointers, _, cluster_pointers, mime_list, _, _, checksum_offset = (
+            _HEADER.unpack(raw)
+        )
         if major not in _MAJOR_VERSIONS:
             raise NotAZim(f"ZIM format version {major} is not supported")
         return Header(
             uuid=uuid.hex(),
             entry_count=entries,
             path_pointers=path_pointers,
+            cluster_pointers=cluster_pointers,
             checksum_offset=checksum_offset if mime_list >= _HEADER.size else None,
         )
 
     def read_namespace(self, header: Header, entry: int) -> str:
         """Return the namespace letter of an entry, or NUL where the file is damaged."""
+        offset = self._entry_offset(header, entry)
+        return "\0" if offset is None else self.read(offset + _DIRENT_NAMESPACE_OFFSET, 1).decode("latin-1") or "\0"
+
+    def _entry_offset(self, header: Header, entry: int) -> int | None:
+        """Return where the record of an entry is, or None where the file is damaged."""
         pointer = self.read(header.path_pointers + _POINTER_BYTES * entry, _POINTER_BYTES)
-        if len(pointer) < _POINTER_BYTES:
-            return "\0"
-        return self.read(struct.unpack("<Q", pointer)[0] + _DIRENT_NAMESPACE_OFFSET, 1).decode("latin-1") or "\0"
+        offset: int | None = struct.unpack("<Q", pointer)[0] if len(pointer) == _POINTER_BYTES else None
+        return offset
+
+    def namespaces(self) -> dict[str, range]:
+        """Return each namespace with the numbers of its entries.
+
+        Entries are ordered by namespace. The content has nearly all of them, so its end is looked for from the end of
+        the list on, in growing steps.
+        """
+        header = self.header()
+        ranges: dict[str, range] = {}
+        start = 0
+        while start < header.entry_count:
+            letter = self.read_namespace(header, start)
+            high, step = header.entry_count, 1
+            low = max(start + 1, high - step)
+            while low > start + 1 and self.read_namespace(header, low - 1) != letter:
+                high, step = low - 1, step * 2
+                low = max(start + 1, high - step)
+            stop = bisect.bisect_left(
+                range(header.entry_count),
+                True,
+                low,
+                high,
+                key=lambda entry: self.read_namespace(header, entry) != letter,
+            )
+            ranges.setdefault(letter, range(start, stop))
+            start = stop
+        return ranges
+
+    def prefetch_records(self, header: Header, entries: range) -> None:
+        """Prefetch the records of some entries that stand beside each other."""
+        self.prefetch(header.path_pointers + _POINTER_BYTES * entries.start, _POINTER_BYTES * len(entries))
+        first, last = (self._entry_offset(header, entry) for entry in (entries[0], entries[-1]))
+        if first is not None and last is not None and 0 <= last - first <= _READ_BYTES:
+            self.prefetch(first, last - first + _MAX_RECORD_BYTES)
+
+    def prefetch_content(self, header: Header, entries: Sequence[int]) -> None:
+        """Prefetch the start of the clusters of some entries, in the order of the file."""
+        found = {self._cluster_of(header, entry) for entry in entries}
+        clusters = [cluster for cluster in found if cluster is not None]
+        starts = [self.read(header.cluster_pointers + _POINTER_BYTES * cluster, _POINTER_BYTES) for cluster in clusters]
+        for start in sorted(struct.unpack("<Q", raw)[0] for raw in starts if len(raw) == _POINTER_BYTES):
+            self.prefetch(start, _PREFETCHED_CLUSTER_BYTES)
+
+    def _cluster_of(self, header: Header, entry: int) -> int | None:
+        """Return the number of the cluster of an entry; None for a redirect, and where the file is damaged."""
+        offset = self._entry_offset(header, entry)
+        record = b"" if offset is None else self.read(offset, _RECORD.size)
+        mime_type, cluster = _RECORD.unpack(record) if len(record) == _RECORD.size else (_REDIRECT, 0)
+        return cluster if mime_type < _FIRST_MARK else None
+
+    def prefetch_entries(self) -> None:
+        """Prefetch the records of all entries, if they are not too many: libzim reads a thousand of them at first."""
+        with contextlib.suppress(NotAZim):
+            header = self.header()
+            first = self._entry_offset(header, 0) if header.entry_count else None
+            last = self._entry_offset(header, header.entry_count - 1) if header.entry_count else None
+            if first is not None and last is not None and 0 < last - first <= _MAX_PREFETCHED_BYTES:
+                self.prefetch(header.path_pointers, _POINTER_BYTES * header.entry_count)
+                self.prefetch(first, last - first)
 
 
 class HeaderCheck(NamedTuple):

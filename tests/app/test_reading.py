@@ -83,6 +83,11 @@ def test_main_page_is_read(wiki: StdioServer) -> None:
         {"entry_paths": ["Dog"], "binary": True},
         {"entry_paths": []},
         {"entry_paths": ["Dog"] * 51},
+        {"find": "wolf"},
+        {"entry_path": "Dog", "find": "wolf", "view": "toc"},
+        {"entry_path": "Dog", "find": "wolf", "binary": True},
+        {"main_page": True, "find": "wolf"},
+        {"entry_paths": ["Dog"], "find": "wolf"},
     ],
 )
 def test_conflicting_arguments_are_refused(wiki: StdioServer, arguments: dict[str, Any]) -> None:
@@ -97,6 +102,8 @@ def test_conflicting_arguments_are_refused(wiki: StdioServer, arguments: dict[st
         ({"compact_budget": "tiny"}, "compact_budget"),
         ({"compact_budget": 5}, "compact_budget"),
         ({"view": "everything"}, "view"),
+        ({"find": " "}, "find"),
+        ({"find": "x" * 201}, "find"),
         ({"entry_pth": "Dog"}, "entry_pth"),
     ],
 )
@@ -105,6 +112,40 @@ def test_invalid_argument_is_named(wiki: StdioServer, arguments: dict[str, Any],
 
     assert answer["operation"] == "invalid_arguments"
     assert answer["arguments"] == [argument]
+
+
+@pytest.mark.parametrize("options", [{}, {"compact": True}])
+def test_offsets_of_found_lines_read_from_there(wiki: StdioServer, options: dict[str, Any]) -> None:
+    found = wiki.call("zim_get", entry_path="Dog", find="domesticated wolf", **options)
+
+    assert (found["path"], found["archive"], found["find"]) == ("Dog", "wiki_real_pub.zim", "domesticated wolf")
+    assert found["total"] == len(found["matches"]) > 1
+    for match in found["matches"]:
+        offset = match["content_offset"]
+        page = read_markdown(wiki, entry_path="Dog", content_offset=offset, max_content_length=2000, **options)
+        assert page.partition("## Content\n\n")[2].startswith(match["text"].strip("… "))
+
+
+@pytest.mark.parametrize("options", [{}, {"compact_budget": 100}, {"compact_budget": 300}, {"max_content_length": 100}])
+def test_pages_of_found_lines_are_all_lines(wiki: StdioServer, options: dict[str, Any]) -> None:
+    offset, sections, total = 0, 0, None
+    while offset is not None:
+        page = wiki.call("zim_get", entry_path="Dog", find="dogs", content_offset=offset, **options)
+        assert page["matches"]
+        sections, total, offset = sections + len(page["matches"]), page["total"], page.get("next_offset")
+
+    assert sections == total > 20
+
+
+def test_nothing_found_is_a_result(wiki: StdioServer) -> None:
+    assert wiki.call("zim_get", entry_path="Dog", find="xyzzy") == {
+        "path": "Dog",
+        "title": "Dog",
+        "archive": "wiki_real_pub.zim",
+        "find": "xyzzy",
+        "matches": [],
+        "total": 0,
+    }
 
 
 def test_batch_keeps_the_order_and_reports_errors(wiki: StdioServer) -> None:

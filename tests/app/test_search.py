@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -116,6 +117,30 @@ def test_passage_of_a_result_stands_in_one_list(open_server: OpenServer, directo
     assert not [hit for row in page["per_file_results"] for hit in row["results"] if "snippet" in hit]
 
 
+@pytest.mark.parametrize("arguments", [{}, {"limit": 20}, {"mode": "title"}, {"mode": "suggest", "limit": 20}])
+def test_answer_is_short_with_any_number_of_archives(
+    open_server: OpenServer, town_zim: Path, tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    for number in range(60):
+        shutil.copy(town_zim, tmp_path / f"towns{number}.zim")
+    for number in range(40):
+        (tmp_path / f"broken{number}.zim").write_bytes(b"not an archive" * 100)
+    page = open_server(tmp_path).call("zim_search", query="Ravenport", cross_file=True, **arguments)
+
+    assert (page["archives_searched"], page["archives_failed"]) == (60, 40)
+    assert len(page["per_file_results"]) == 25
+    assert page["archives_not_listed"] == 75
+    assert len(json.dumps(page)) < 12_000
+
+
+def test_list_of_many_archives_ends_earlier(open_server: OpenServer, town_zim: Path, tmp_path: Path) -> None:
+    for number in range(60):
+        shutil.copy(town_zim, tmp_path / f"towns{number}.zim")
+    error = open_server(tmp_path).call("zim_search", query="Ravenport", cross_file=True, offset=900)
+
+    assert "has 333 results at most" in error["message"]
+
+
 @pytest.mark.parametrize("query", ["harbour", "who founded Ravenport"])
 def test_merged_pages_joined_are_the_whole_list(open_server: OpenServer, directory: Path, query: str) -> None:
     server = open_server(directory)
@@ -191,7 +216,7 @@ def test_titles_and_suggestions_are_merged(open_server: OpenServer, directory: P
 
 def test_search_of_all_archives_costs_more(open_server: OpenServer, directory: Path) -> None:
     server = open_server(
-        directory, RATE_LIMIT__ENABLED="true", RATE_LIMIT__REQUESTS_PER_SECOND="1", RATE_LIMIT__BURST_SIZE="5"
+        directory, RATE_LIMIT__ENABLED="true", RATE_LIMIT__REQUESTS_PER_SECOND="0.01", RATE_LIMIT__BURST_SIZE="5"
     )
 
     server.call("zim_search", query="harbour", cross_file=True)

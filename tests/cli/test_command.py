@@ -64,7 +64,7 @@ def test_misspelled_command_gets_a_suggestion() -> None:
 def test_directory_named_like_a_command_can_be_served(tmp_path: Path) -> None:
     (tmp_path / "completion").mkdir()
 
-    for words in (["./completion"], ["serve", "completion"], [str(tmp_path / "completion")]):
+    for words in (["./completion"], ["serve", "--transport", "stdio", "completion"], [str(tmp_path / "completion")]):
         result = subprocess.run(
             [*COMMAND, *words],
             cwd=tmp_path,

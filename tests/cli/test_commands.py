@@ -98,6 +98,17 @@ def test_read_shows_article_section_or_outline(archives: Path) -> None:
     assert whole.err == "isles_en_all_2026-01.zim: Ravenport\n"
 
 
+def test_read_shows_the_lines_that_hold_words(isles_zim: Path) -> None:
+    found = run("read", "Ravenport", "--find", "dried herring", isles_zim)
+    missing = run("read", "Ravenport", "--find", "elephant", isles_zim)
+    both = run("read", "Ravenport", "--find", "herring", "--toc", isles_zim)
+
+    assert found.out.startswith("# Ravenport\n\n- Trade: Its merchants sell dried herring")
+    assert (missing.out, missing.code) == ("# Ravenport\n\nNo line has all these words.\n", Exit.NEGATIVE)
+    assert both.code == Exit.USAGE
+    assert run("read", "Ravenport", "--find", "herring", "--json", isles_zim).json["total"] == 1
+
+
 def test_read_selects_the_archive_with_the_title(archives: Path) -> None:
     assert run("read", "Ada Quill", archives).out.startswith("# Ada Quill")
     assert run("read", "Ada Quil", archives).out.startswith("# Ada Quill")

@@ -41,8 +41,8 @@ def test_help_does_not_import_the_sdk() -> None:
     assert process.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("command", [(), ("serve",)])
-def test_serve_is_the_default_and_ends_at_eof(command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", [(), ("serve", "--transport", "stdio")])
+def test_stdio_is_the_default_and_ends_at_eof(command: tuple[str, ...]) -> None:
     result = run(*command)
 
     assert (result.returncode, result.stdout) == (0, "")

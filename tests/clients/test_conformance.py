@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,3 +48,21 @@ def test_conformance_runner_reports_no_unexpected_failure(
 
     assert process.returncode == 0, process.stdout[-3000:] + process.stderr
     assert "Baseline check passed" in process.stdout
+
+
+@pytest.mark.parametrize("scenario", ["enumeration", "manifest", "directory"])
+def test_skills_pass_the_scenarios_of_their_extension(node: Node, server: HttpServer, scenario: str) -> None:
+    command = [node.command("conformance"), "server", "--url", server.url, "--spec-version", STATELESS_VERSION]
+
+    process = subprocess.run(
+        [*command, "--scenario", f"sep-2640-skills-{scenario}", "--force"],
+        capture_output=True,
+        text=True,
+        timeout=CLIENT_TIMEOUT_SECONDS,
+        env=node.environment,
+        check=False,
+    )
+
+    assert process.returncode == 0, process.stdout[-3000:] + process.stderr
+    # Two warnings: the list of resources has archives only, so it does not name the file of the skill.
+    assert re.search(r"Passed: ([1-9]\d*)/\1, 0 failed, [02] warnings", process.stdout), process.stdout[-3000:]

@@ -58,6 +58,14 @@ def test_schemas_are_portable(inspect: Any, mode: str, era: str) -> None:
     assert warnings == ""
 
 
+@pytest.mark.parametrize("mode", ["simple", "advanced"])
+def test_files_of_the_skill_have_their_digests(inspect: Any, mode: str) -> None:
+    result, _ = inspect(mode, "modern", "skills/list", "--verify", "--require-digests")
+
+    assert (result["name"], result["outcome"]) == ("offline-research", "verified")
+    assert {file["status"] for file in result["files"]} == {"verified"}
+
+
 @pytest.mark.parametrize(
     ("era", "arguments", "expected"),
     [
@@ -74,3 +82,11 @@ def test_inspector_uses_the_server(inspect: Any, era: str, arguments: list[str],
     result, _ = inspect("advanced", era, *arguments)
 
     assert expected in json.dumps(result)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_app_view_is_recognised(inspect: Any, era: str) -> None:
+    result, _ = inspect("simple", era, "tools/list", "--app-info", "--advertise-apps")
+
+    assert "ui://openzim-mcp/answer.html" in json.dumps(result)
+    assert "text/html;profile=mcp-app" in json.dumps(result)

@@ -14,19 +14,20 @@ import pytest
 
 from clients import tools
 from clients.conftest import CLIENT_TIMEOUT_SECONDS, ClientConfig, Node
+from openzim_mcp.app.skills import load_skills
 from openzim_mcp.protocol.prompts import PROMPTS
-from openzim_mcp.protocol.tools import TOOLS
+from openzim_mcp.protocol.tools import offered_tools
 from support.stdio_server import STATELESS_VERSION, TIMEOUT_SECONDS, wait_until
 
 REPORT: dict[str, Any] = {
     "simple_tools": ["zim_query"],
     "has_answer": True,
-    "tools": [tool.name for tool in TOOLS],
+    "tools": [tool.name for tool in offered_tools("advanced")],
     "first_hit": ["Ravenport", "Ravenport"],
     "argument_error": [True, "invalid_arguments"],
     "progress": [1, 2, 3],
     "resources": ["zim://files", "zim://isles_en_all_2026-01", "zim://slow", "zim://towns"],
-    "templates": ["zim://{name}", "zim://{name}/entry/{path}"],
+    "templates": ["zim://{name}", "zim://{name}/entry/{path}", "zim://{name}/text/{path}"],
     "article": ["text/html", True],
     "image": ["image/png", "not really a picture"],
     "not_found_code": -32002,
@@ -61,16 +62,18 @@ class Sdk:
 
 WITH_INITIALIZE = {"version": "2025-11-25"}
 STATELESS = {"version": STATELESS_VERSION, "not_found_code": -32602}
+# This SDK replaces -32002 by a code of its own; skills are declared in the stateless version only.
+NO_SKILLS = {"not_found_code": -32602, "skills": None}
+SKILLS = {"skills": [[skill.file_uri(file), True] for skill in load_skills() for file in skill.files]}
 FASTMCP = set(REPORT) - {"entry_paths", "not_found_code", "hit_after_cancelling", "updated", "list_changed"}
 SDKS = [
     Sdk("mcp1.py", "sdk1", differences=WITH_INITIALIZE),
     Sdk("mcp2.py", "ours", ("legacy",), differences=WITH_INITIALIZE),
     Sdk("mcp2.py", "ours", (STATELESS_VERSION,), differences=STATELESS),
     Sdk("typescript1.mjs", "node", differences=WITH_INITIALIZE),
-    # This SDK replaces -32002 by a code of its own.
-    Sdk("typescript2.mjs", "node", ("legacy",), differences=WITH_INITIALIZE | {"not_found_code": -32602}),
-    Sdk("typescript2.mjs", "node", ("auto",), differences=STATELESS),
-    Sdk("typescript2.mjs", "node", ("pin",), differences=STATELESS),
+    Sdk("typescript2.mjs", "node", ("legacy",), differences=WITH_INITIALIZE | NO_SKILLS),
+    Sdk("typescript2.mjs", "node", ("auto",), differences=STATELESS | SKILLS),
+    Sdk("typescript2.mjs", "node", ("pin",), differences=STATELESS | SKILLS),
     Sdk("fastmcp_client.py", "sdk2", features=FASTMCP, differences={"version": STATELESS_VERSION}),
     Sdk("langchain_tools.py", "sdk1", features=AGENT | {"image"}),
     Sdk("openai_agents.py", "sdk1", features=AGENT | {"resources", "templates", "prompts"}),

@@ -47,7 +47,7 @@ def test_responses_are_neither_cached_nor_sniffed(server: HttpServer) -> None:
 
 
 def test_unknown_path_names_the_mcp_endpoint(server: HttpServer) -> None:
-    response = server.get("/")
+    response = server.get("/nothing")
 
     assert response.status_code == 404
     assert response.json()["error_description"] == "Not found; the MCP endpoint is /mcp."

@@ -187,18 +187,6 @@ def test_rate_limit_is_shared_by_the_replicas(cluster: Cluster) -> None:
     assert calls_until_limited(cluster.url, source="127.0.0.4") == at_one
 
 
-def test_proxy_may_have_more_connections_than_a_client(cluster: Cluster) -> None:
-    with contextlib.ExitStack() as stack:
-        accepted = [stack.enter_context(cluster.a.connect()) for _ in range(300)]
-        accepted[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert accepted[-1].recv(100).startswith(b"HTTP/1.1 200")
-        with contextlib.ExitStack() as client_stack:
-            refused = [client_stack.enter_context(cluster.a.connect("127.0.0.5")) for _ in range(257)]
-            with contextlib.suppress(ConnectionError):
-                refused[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-                assert refused[-1].recv(100) == b""
-
-
 class RepeatedCalls(threading.Thread):
     """A stateless client that sends requests in a loop."""
 

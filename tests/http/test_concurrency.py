@@ -50,7 +50,7 @@ async def post(app: ConcurrencyMiddleware, client: str = "192.0.2.1", *, session
     """Send a request, which may start a session; return the status of the response."""
     statuses: list[int] = []
     headers = [(b"mcp-session-id", session)] if session else []
-    scope: Scope = {"type": "http", "method": "POST", "headers": headers}
+    scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
     set_caller(scope, Caller(client, address="192.0.2.9"))
 
     async def receive() -> Message:

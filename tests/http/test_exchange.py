@@ -94,7 +94,9 @@ async def test_response_above_the_limit_becomes_an_error(content_type: bytes) ->
     exchange = Exchange(send, ByteBudget(100_000, 100_000), "client")
     await send_all(exchange, content_type, b"x" * 200_000)
     await exchange.finish()
-    await exchange.fail({"type": "http", "method": "POST", "headers": []}, send_nothing, 7, "Read the others first.")
+    await exchange.fail(
+        {"type": "http", "method": "POST", "path": "/mcp", "headers": []}, send_nothing, 7, "Read the others first."
+    )
 
     body = b"".join(message.get("body", b"") for message in sent)
     assert b"Read the others first." in body

@@ -160,7 +160,7 @@ async def test_calls_get_an_error_after_the_grace_period(content_type: bytes | N
     shutdown = Shutdown(0.01)
     app = MessageMiddleware(SlowApp(content_type), shutdown, ByteBudget(100, 100))
     headers = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-    scope: Scope = {"type": "http", "method": "POST", "headers": headers}
+    scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
     set_caller(scope, Caller("192.0.2.1"))
     sent: list[Message] = []
 

@@ -336,8 +336,9 @@ def test_server_without_a_temporary_directory_has_metrics_per_process(town_zim: 
         cwd=tmp_path,
     ) as process:
         assert process.stderr is not None
-        log = "".join(process.stderr.readline() for _ in range(3))
+        log = ""
+        while "/metrics is about" not in log and (line := process.stderr.readline()):
+            log += line
         process.terminate()
 
-    assert "serves 1 archive on" in log
     assert "/metrics is about single processes" in log

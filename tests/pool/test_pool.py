@@ -21,6 +21,7 @@ from openzim_mcp.config import CacheSettings
 from openzim_mcp.library.facts import FactStore
 from openzim_mcp.logs import TRACEBACK
 from openzim_mcp.pool.pool import Pool
+from openzim_mcp.pool.process import WorkerProcess, start_worker
 from openzim_mcp.pool.results import ResultCache
 from openzim_mcp.token_bucket import TokenBucket
 from openzim_mcp.zimfile import ArchiveFile
@@ -125,6 +126,22 @@ async def test_call_is_retried_when_its_worker_is_killed(valid_archive: ArchiveF
         assert pool.facts.incidents(valid_archive) == {}
 
 
+async def test_worker_that_is_killed_while_it_starts_is_replaced() -> None:
+    started: list[WorkerProcess] = []
+
+    async def start() -> None:
+        started.append(await start_worker(1024, 20))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(start)
+        while not worker_pids():
+            await anyio.sleep(0.001)
+        os.kill(worker_pids()[0], signal.SIGKILL)
+
+    assert started[0].is_alive
+    await started[0].stop()
+
+
 async def test_idle_worker_that_is_killed_is_replaced(valid_archive: ArchiveFile) -> None:
     pool = make_pool()
     async with pool.running():
@@ -135,25 +152,43 @@ async def test_idle_worker_that_is_killed_is_replaced(valid_archive: ArchiveFile
         assert await title(pool, valid_archive) == "Test"
 
 
-async def test_call_that_hangs_quarantines_only_its_archive(valid_archive: ArchiveFile, copied_archive: Path) -> None:
-    stuck = archive_file(copied_archive)
+async def test_call_that_waits_for_a_disk_quarantines_nothing(valid_archive: ArchiveFile, copied_archive: Path) -> None:
+    slow = archive_file(copied_archive)
     pool = make_pool(deadline=1)
     async with pool.running():
-        await title(pool, stuck)
-        (error,) = await meanwhile(lambda: title(pool, stuck), lambda _: None)
+        await title(pool, slow)
+        (error,) = await meanwhile(lambda: title(pool, slow), lambda _: None)
 
-        assert isinstance(error, errors.ArchiveQuarantined)
-        assert error.message == (
-            "'victim' could not be read: it took longer than 1 s. It stays quarantined until the file changes."
-        )
+        assert isinstance(error, errors.ArchiveTooSlow)
+        assert error.message == "'victim' is on a slow disk: a call waited for it for 1 s."
+        assert pool.facts.incidents(slow) == {}
+        assert await title(pool, slow) == "Test"
         assert await title(pool, valid_archive) == "Test"
-        with pytest.raises(errors.ArchiveQuarantined, match="Archive 'victim' is quarantined: earlier, it took longer"):
-            await title(pool, stuck)
-        os.utime(copied_archive)
-        assert await title(pool, archive_file(copied_archive)) == "Test"
 
 
-async def test_slow_entry_does_not_quarantine_its_archive(copied_archive: Path) -> None:
+async def test_disk_that_hangs_pauses_only_its_archive(valid_archive: ArchiveFile, copied_archive: Path) -> None:
+    hanging = archive_file(copied_archive)
+    pool = make_pool(deadline=1)
+    async with pool.running():
+        await title(pool, hanging)
+        for _ in range(2):
+            await title(pool, valid_archive)  # starts a worker
+            await meanwhile(lambda: title(pool, hanging), lambda _: None)
+
+        with pytest.raises(errors.ArchiveTooSlow, match="the last 2 calls waited for its disk in vain"):
+            await title(pool, hanging)
+        assert await title(pool, valid_archive) == "Test"
+        pool.facts.of(hanging.identity).paused_until = 0.0
+        assert await title(pool, hanging) == "Test"
+
+
+async def test_slow_entry_does_not_quarantine_its_archive(
+    copied_archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def is_computing(_worker: WorkerProcess) -> bool:
+        return True
+
+    monkeypatch.setattr(WorkerProcess, "is_computing", is_computing)
     archive = archive_file(copied_archive)
     slow = ReadText("Alderwick", 1000)
     pool = make_pool(deadline=1)
@@ -229,6 +264,25 @@ async def test_decompression_bomb_is_a_memory_error(zims: Path, valid_archive: A
             await pool.call(archive_file(zims / "damaged/decompression_bomb.zim"), ReadMetadata())
 
         assert await title(pool, valid_archive) == "Test"
+
+
+async def test_call_is_repeated_in_a_new_worker_when_others_took_the_memory(
+    zims: Path, valid_archive: ArchiveFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[WorkerProcess] = []
+
+    async def record(memory_mib: int, deadline: float) -> WorkerProcess:
+        started.append(await start_worker(memory_mib, deadline))
+        return started[-1]
+
+    monkeypatch.setattr("openzim_mcp.pool.pool.start_worker", record)
+    pool = make_pool()
+    async with pool.running():
+        await title(pool, valid_archive)
+        with pytest.raises(errors.OutOfMemory):
+            await pool.call(archive_file(zims / "damaged/decompression_bomb.zim"), ReadMetadata())
+
+    assert len(started) == 2
 
 
 async def test_concurrent_calls_are_all_answered(valid_archive: ArchiveFile) -> None:

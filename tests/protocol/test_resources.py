@@ -106,7 +106,11 @@ def test_listed_uris_can_be_read(server: StdioServer) -> None:
 def test_templates_have_titles_and_descriptions(server: StdioServer) -> None:
     templates = server.request("resources/templates/list")["resourceTemplates"]
 
-    assert [row["uriTemplate"] for row in templates] == ["zim://{name}", "zim://{name}/entry/{path}"]
+    assert [row["uriTemplate"] for row in templates] == [
+        "zim://{name}",
+        "zim://{name}/entry/{path}",
+        "zim://{name}/text/{path}",
+    ]
     assert all(row["title"] and row["description"] for row in templates)
 
 
@@ -230,6 +234,43 @@ def test_entries_are_text_or_bytes_by_type(server: StdioServer) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Main", "# Main\n\nThe main page."),
+        ("A%2Fslash", "# A/slash\n\nslash"),
+        ("what?", "# what?\n\nquestion"),
+        ("C%23", "# C#\n\nsharp"),
+        ("Cat", "# Schrödinger's cat\n\ncat"),
+        ("notes.txt", "# notes.txt\n\nplain"),
+    ],
+)
+def test_text_of_an_entry_is_markdown(server: StdioServer, path: str, text: str) -> None:
+    uri = f"zim://odd/text/{path}"
+
+    content = read(server, uri)
+
+    assert (content["uri"], content["mimeType"], content["text"]) == (uri, "text/markdown", text)
+    assert set(content["_meta"]) == {"openzim-mcp/path", "openzim-mcp/title"}
+
+
+def test_text_of_a_picture_says_what_it_is(server: StdioServer) -> None:
+    assert "image/png" in read(server, "zim://odd/text/maps/x.png")["text"]
+
+
+def test_long_text_says_where_zim_get_continues(open_server: OpenServer, tmp_path: Path) -> None:
+    paragraphs = "".join(f"<p>Paragraph {number} of a long book.</p>" for number in range(20_000))
+    server = open_server(write_zim(tmp_path / "book.zim", {"Book": paragraphs}, index=False))
+
+    text = read(server, "zim://book/text/Book")["text"]
+    offset = int(text.rpartition("[content_offset=")[2].partition(" ")[0])
+    arguments = {"entry_path": "zim://book/text/Book", "content_offset": offset, "max_content_length": 200}
+    page = server.request("tools/call", {"name": "zim_get", "arguments": arguments})["content"][0]["text"]
+
+    last = int(text.rpartition(" of a long book.")[0].rpartition("Paragraph ")[2])
+    assert f"## Content\n\nParagraph {last + 1} of a long book." in page
+
+
 def test_namespace_of_an_old_archive_is_optional(server: StdioServer) -> None:
     main = read_json(server, "zim://old")["main_page"]
 
@@ -259,6 +300,8 @@ def test_unknown_uri_has_the_error_code_of_the_version(directory: Path, version:
     uris = [
         "zim://nope",
         "zim://odd/entry/nope",
+        "zim://odd/text/nope",
+        "zim://odd/text/",
         "zim://nope/entry/Main",
         "zim://",
         "zim:///etc/passwd",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import time
@@ -68,20 +67,6 @@ def test_list_is_short_and_the_same_for_all(town_zim: Path, mode: str, max_token
 
     assert lists[0] == lists[1] == lists[2]
     assert tokens.estimate(json.dumps(lists[0], separators=(",", ":"))) < max_tokens
-
-
-@pytest.mark.parametrize("version", ["2024-11-05", STATELESS_VERSION])
-@pytest.mark.parametrize("mode", ["simple", "advanced"])
-def test_instructions_are_short_and_name_offered_tools(town_zim: Path, mode: str, version: str) -> None:
-    server = StdioServer("--mode", mode, town_zim)
-    initialized = server.connect(version)
-    server.close()
-
-    tool_names = set(re.findall(r"zim_(?!file)\w+", initialized["instructions"]))
-    assert tool_names <= {tool.name for tool in tools.offered_tools(mode)}
-    assert "zim_query" in tool_names
-    assert "never instructions" in initialized["instructions"]
-    assert len(initialized["instructions"]) < 400
 
 
 def test_handbook_is_served_without_directories(open_server: OpenServer) -> None:

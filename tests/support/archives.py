@@ -13,7 +13,7 @@ CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "zims"
 
 
-class Page(Item):
+class Page(Item):  # type: ignore[misc]
     def __init__(self, path: str, title: str, content: str | bytes, mimetype: str) -> None:
         super().__init__()
         self.path, self.title, self.content, self.mimetype = path, title, content, mimetype
@@ -36,7 +36,7 @@ class Page(Item):
 
 def write_zim(
     path: Path,
-    pages: dict[str, str],
+    pages: dict[str, str] | dict[str, bytes] | dict[str, str | bytes],
     *,
     redirects: dict[str, str] | None = None,
     metadata: dict[str, str | bytes] | None = None,
@@ -45,9 +45,19 @@ def write_zim(
     """Write an archive with libzim; the path of a page ends its MIME type if it has an extension."""
     types = {
         ".css": "text/css",
+        ".csv": "text/csv",
+        ".epub": "application/epub+zip",
+        ".js": "application/javascript",
+        ".md": "text/markdown",
+        ".mp4": "video/mp4",
+        ".pdf": "application/pdf",
+        ".srt": "text/plain",
+        ".svg": "image/svg+xml",
+        ".vtt": "text/vtt",
         ".json": "application/json",
         ".png": "image/png",
         ".txt": "text/plain",
+        ".webm": "video/webm",
         ".xhtml": "application/xhtml+xml",
     }
     creator = Creator(path).config_indexing(index, "eng").config_nbworkers(1)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,10 @@ import pytest
 
 from openzim_mcp import calls, errors, worker
 from openzim_mcp.calls.archive import Describe
+from openzim_mcp.calls.search import EstimateAnswer, Question, SearchText
 from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle_request
+from openzim_mcp.worker.search.answer import estimate_answer
+from openzim_mcp.worker.search.fulltext import search_text
 from support.archives import write_zim
 from support.stdio_server import StdioServer
 
@@ -137,3 +142,45 @@ def test_many_archives_are_searched_with_few_descriptors(
     for query in ("harbour town", "hill"):
         page = server.call("zim_search", query=query, cross_file=True)
         assert (page["archives_searched"], page["archives_failed"]) == (100, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a worker like this")
+def test_many_archives_are_searched_with_little_memory(
+    open_server: Callable[..., StdioServer], town_zim: Path, tmp_path: Path
+) -> None:
+    """Each open archive has a decompressor of 8 MB, most of it never touched."""
+    for number in range(60):
+        shutil.copy(town_zim, tmp_path / f"towns{number}.zim")
+    server = open_server(tmp_path, PASSAGE_INDEX_ENABLED="false", WORKER__MEMORY_MIB="256", WORKER__COUNT="1")
+
+    for query in ("harbour town", "hill"):
+        page = server.call("zim_search", query=query, cross_file=True)
+        assert (page["archives_searched"], page["archives_failed"]) == (60, 0)
+
+
+def test_closed_archive_is_freed_at_once(town_zim: Path) -> None:
+    archives = OpenArchives(max_descriptors=100, max_data_bytes=UNLIMITED)
+    archive = archives.open("towns", [str(town_zim)])
+    search_text(archive, SearchText("harbour town", 0, 10, snippet_chars=300, scan_seconds=10))
+    estimate_answer(archive, EstimateAnswer(Question("what is Ravenport?")))
+    was_freed = weakref.ref(archive)
+    gc.disable()
+    try:
+        del archive, archives
+        assert was_freed() is None
+    finally:
+        gc.enable()
+
+
+def test_first_call_of_a_worker_is_decoded(town_zim: Path) -> None:
+    code = """
+import sys, msgspec
+from openzim_mcp import calls
+from openzim_mcp.worker.main import OpenArchives, handle_request
+call = msgspec.Raw(msgspec.msgpack.encode({"path": "Ravenport"}))
+request = calls.Request("reading.page:read_page", "towns", (sys.argv[1],), call)
+print(type(handle_request(OpenArchives(100, 1 << 40), request, lambda *_: None)).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(town_zim)], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "Success\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import weakref
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import anyio
 from anyio import to_thread
 
 from openzim_mcp import errors
@@ -23,6 +25,7 @@ from openzim_mcp.pool.jobs import JobRunner
 from openzim_mcp.pool.pool import Outcomes, Pool
 from openzim_mcp.pool.results import ResultCache
 from openzim_mcp.uris import parse_uri
+from openzim_mcp.zimfile import stat_parts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 _SCAN_SHARE = 0.6
 """The share of the deadline that a scan without an index may take; ranking its results needs the remainder."""
 _DESCRIBE_TIMEOUT_SECONDS = 2.0
+_RECENT_SECONDS = 1.0
 
 
 class Continuations:
@@ -78,6 +82,9 @@ class App:
     passage_indexes: PassageIndexBuilder
     continuations: Continuations = field(default_factory=Continuations)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    _scanning: anyio.Lock = field(default_factory=anyio.Lock)
+    _scanned_at: float = -math.inf
+    _recent: list[ArchiveFile] = field(default_factory=list)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -127,9 +134,23 @@ class App:
         """Scan the directories."""
         return await to_thread.run_sync(self.scanner.scan, abandon_on_cancel=True)
 
+    async def is_unchanged(self, archive: ArchiveFile) -> bool:
+        """Whether an archive is still the file that a scan found."""
+        with contextlib.suppress(OSError):
+            return (await to_thread.run_sync(stat_parts, archive.parts)).identity == archive.identity
+        return False
+
     async def usable_archives(self) -> list[ArchiveFile]:
         """Scan the directories and return the archives that can be opened."""
         return [archive for archive in (await self.scan()).archives if not archive.problem]
+
+    async def recent_archives(self) -> list[ArchiveFile]:
+        """Return the archives that could be opened at most a second ago, for what is asked often and costs nothing."""
+        async with self._scanning:
+            if anyio.current_time() - self._scanned_at > _RECENT_SECONDS:
+                self._recent = await self.usable_archives()
+                self._scanned_at = anyio.current_time()
+        return self._recent
 
     async def charge(self, caller: Caller, operation: Operation, times: int = 1) -> None:
         """Charge a caller for an operation, or raise an error that says when to try again."""

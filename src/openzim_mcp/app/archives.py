@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from pydantic import Field, model_validator
 
-from openzim_mcp import cursors, errors, tokens
+from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import ArchiveRequest, check_start, resume
 from openzim_mcp.app.caller import LOCAL, Caller
 from openzim_mcp.app.health import ArchiveState, check_archives
@@ -27,7 +25,6 @@ from openzim_mcp.calls.archive import (
     Verify,
 )
 from openzim_mcp.calls.reading import PreviewMainPage
-from openzim_mcp.library.names import split_date
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -42,10 +39,7 @@ BROWSE_TOOL = "zim_browse"
 _ENTRIES_PER_PAGE = 50
 _ENTRIES_PER_WALK = 200
 _PREVIEW_CHARS = 2000
-_MAX_LISTED_ARCHIVES = 8
-_MAX_LIST_TOKENS = 80
 _MAX_TITLE_CHARS = 40
-_PLAIN_NAME = re.compile(r"[\w.+-]{1,60}")
 
 
 class BrowseRequest(ArchiveRequest):
@@ -231,26 +225,6 @@ async def read_overview(app: App, archive: ArchiveFile) -> Overview:
     namespaces = await unless_damaged("namespaces", call(archive, ListNamespaces()))
     preview = await unless_damaged("main_page", call(archive, PreviewMainPage(_PREVIEW_CHARS)))
     return Overview(archive, metadata, namespaces, preview, problems)
-
-
-async def introduce_archives(app: App) -> str:
-    """Name the archives if they are few, else count them; for the description of a tool.
-
-    A client trusts descriptions, so they hold nothing that an archive says of itself: only names of files, which the
-    operator chose, and of these only plain ones.
-    """
-    archives = await app.usable_archives()
-    if not archives:
-        return " There are no archives yet."
-    count = " There is 1 archive." if len(archives) == 1 else f" There are {len(archives)} archives."
-    bases = Counter(split_date(archive.name)[0] for archive in archives)
-    names = [base if bases[base := split_date(a.name)[0]] == 1 else a.name for a in archives]
-    plain = [name for name in names if _PLAIN_NAME.fullmatch(name)]
-    if not plain or len(names) > _MAX_LISTED_ARCHIVES:
-        return count
-    more = [f"{len(names) - len(plain)} more"] if len(plain) < len(names) else []
-    text = f" Archives: {', '.join([*plain, *more])}."
-    return text if tokens.estimate(text) <= _MAX_LIST_TOKENS else count
 
 
 async def archive_titles(app: App, archives: Sequence[ArchiveFile]) -> dict[str, str]:

@@ -37,6 +37,8 @@ class BatchRow(Struct, frozen=True, kw_only=True):
     """How long the whole text is, until its end says it."""
     lead: str | None = None
     """What is shown of a text that has to be cut before its lead ends."""
+    place: str | None = None
+    """How far a long document was read, until its end says it."""
     toc: list[TocEntry] | None = None
     headings: list[Heading] | None = None
     error: str | None = None
@@ -86,7 +88,7 @@ def _without_body(row: BatchRow) -> BatchRow:
     empty = {
         name: type(value)() for name in ("content", "toc", "headings") if (value := getattr(row, name)) is not None
     }
-    return msgspec.structs.replace(row, characters=None, lead=None, **empty)
+    return msgspec.structs.replace(row, characters=None, lead=None, place=None, **empty)
 
 
 def _to_batch(rows: Sequence[BatchRow], shares: Sequence[float | None]) -> Batch:
@@ -103,12 +105,13 @@ def _shorten(row: BatchRow, share: float | None) -> BatchRow:
         return row if share is None else msgspec.structs.replace(row, headings=take_rows(row.headings, share))
     if row.content is None:
         return row
-    whole = msgspec.structs.replace(row, characters=None, lead=None)
+    whole = msgspec.structs.replace(row, characters=None, lead=None, place=None)
     if row.characters is None:
         text = row.content if share is None else truncate_json(row.content, share)
         return msgspec.structs.replace(whole, content=text, truncated=len(text) < len(row.content))
     text, stop = _cut_text(row, row.content, row.characters, share)
-    line = f"\n\n{continuation_line(stop, row.characters)}" if stop < row.characters else ""
+    is_cut = stop < row.characters or row.place
+    line = f"\n\n{continuation_line(stop, row.characters, row.place or '')}" if is_cut else ""
     return msgspec.structs.replace(whole, content=text + line)
 
 

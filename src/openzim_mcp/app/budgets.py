@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from openzim_mcp import tokens
-from openzim_mcp.calls.reading import Structure, Summary, TableOfContents
+from openzim_mcp.calls.reading import Structure, Summary, TableOfContents, TextMatches
 from openzim_mcp.text import continuation_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from openzim_mcp.calls.reading import Section, TocEntry
+    from openzim_mcp.calls.reading import Section, TextMatch, TocEntry
 
-View = Summary | TableOfContents | Structure
+View = Summary | TableOfContents | Structure | TextMatches
 Row = TypeVar("Row")
 
 _FACTS_SHARE = 0.4
@@ -113,10 +113,25 @@ def _fit_contents(contents: TableOfContents, budget: float) -> TableOfContents:
     return msgspec.structs.replace(frame, toc=take_headings(contents.toc, budget - json_cost(frame)))
 
 
+def _fit_matches(found: TextMatches, budget: float) -> TextMatches:
+    start = (found.total if found.next_offset is None else found.next_offset) - len(found.matches)
+    frame = msgspec.structs.replace(found, matches=[], next_offset=found.total)
+    room = budget - json_cost(frame)
+    matches = take_rows(found.matches, room) or [_shorten_match(found.matches[0], room)]
+    stop = start + len(matches)
+    return msgspec.structs.replace(frame, matches=matches, next_offset=stop if stop < found.total else None)
+
+
+def _shorten_match(match: TextMatch, budget: float) -> TextMatch:
+    room = budget - json_cost(msgspec.structs.replace(match, text="")) - _MIN_TEXT_TOKENS
+    return msgspec.structs.replace(match, text=f"{truncate_json(match.text, max(_MIN_TEXT_TOKENS, room)).strip()} …")
+
+
 _FITTERS: dict[type, Callable[..., View]] = {
     Summary: _fit_summary,
     Structure: _fit_structure,
     TableOfContents: _fit_contents,
+    TextMatches: _fit_matches,
 }
 
 

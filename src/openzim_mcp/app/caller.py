@@ -50,12 +50,13 @@ class Caller:
     `progress` is called while long work goes on. With a `connection`, any object that lives as long as the client's
     connection does, "next page" continues the last answer. A call inside this process has none of these. Over HTTP the
     `recipient` leaves when the connection of the request ends. `charges` are the operations that the call was charged
-    for so far, and how often.
+    for so far, and how often. `base_url` is where browsers reach the page of this server: sources then have links.
     """
 
     client: str = ""
     request_id: str = ""
     address: str = ""
+    base_url: str = ""
     progress: ProgressCallback | None = None
     connection: object = None
     recipient: Recipient = field(default_factory=Recipient, compare=False)

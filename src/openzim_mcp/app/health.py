@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from openzim_mcp.zimfile import ArchiveFile
 
 _REDACTED = "[REDACTED]"
+_MAX_LISTED_ARCHIVES = 100
+_MAX_WARNINGS = 20
 
 
 class HealthRequest(ArchiveRequest):
@@ -108,6 +110,7 @@ class ServerReport(Struct, frozen=True):
     health: ServerHealth
     configuration: Configuration
     loaded_archives: list[ArchiveState]
+    archives_not_listed: int = 0
 
 
 class QuarantineRow(Struct, frozen=True):
@@ -150,7 +153,10 @@ async def report_server(app: App, caller: Caller = LOCAL) -> ServerReport:
     """Return health, configuration and archives of the server."""
     scan = await app.scan()
     states = await check_archives(app, scan.archives, caller.progress)
-    return ServerReport(_server_health(app, scan, states), _configuration(app), states)
+    # Those that cannot be read come first if not all can be listed: they are why somebody asks.
+    listed = states if len(states) <= _MAX_LISTED_ARCHIVES else sorted(states, key=lambda row: row.status != "unusable")
+    listed = listed[:_MAX_LISTED_ARCHIVES]
+    return ServerReport(_server_health(app, scan, states), _configuration(app), listed, len(states) - len(listed))
 
 
 async def list_states(app: App) -> list[ArchiveState]:
@@ -331,11 +337,13 @@ def _recommendations(scan: ScanResult, unusable: list[str]) -> list[str]:
 
 
 def _warnings(scan: ScanResult, unusable: list[str]) -> list[str]:
-    rejected = [f"{row.name}: {row.reason}" for row in scan.rejected]
+    rejected = [f"{row.name}: {row.reason}" for row in scan.rejected[:_MAX_WARNINGS]]
+    if len(scan.rejected) > _MAX_WARNINGS:
+        rejected.append(f"{len(scan.rejected) - _MAX_WARNINGS} more files and directories cannot be read")
     if not unusable:
         return rejected
-    reasons = f"{len(unusable)} archives cannot be read (reasons in loaded_archives): {', '.join(unusable)}"
-    return [reasons, *rejected]
+    names = ", ".join(unusable[:_MAX_WARNINGS]) + (", …" if len(unusable) > _MAX_WARNINGS else "")
+    return [f"{len(unusable)} archives cannot be read (reasons in loaded_archives): {names}", *rejected]
 
 
 def _configuration(app: App) -> Configuration:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_MAX_ATTEMPTS = 3
+"""A document that ends the process is left out of the next attempt."""
 _MAX_CACHE_BYTES = 4_000_000_000
 """No index is built while all of them and the other facts take more."""
 
@@ -77,7 +79,10 @@ class PassageIndexBuilder:
         if await to_thread.run_sync(self._workers.facts.bytes_on_disk) > _MAX_CACHE_BYTES:
             log.info("no index of passages of %s: the cache holds %s", archive.name, format_size(_MAX_CACHE_BYTES))
             return
-        run = await self._jobs.run(archive, BuildPassageIndex(), timeout=math.inf, force=True)
+        for _ in range(_MAX_ATTEMPTS):
+            run = await self._jobs.run(archive, BuildPassageIndex(), timeout=math.inf, force=True)
+            if run.result is not None:
+                break
         if run.result is None:
             log.info("no index of passages of %s: %s", archive.name, run.error)
         elif run.result.state is None:

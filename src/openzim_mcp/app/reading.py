@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 import msgspec
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import ArchiveRequest, BudgetedRequest, OptionalArchive, check_start, resume
@@ -22,6 +22,7 @@ from openzim_mcp.calls.reading import (
     FindClosestTitle,
     FindRelated,
     FindSimilar,
+    FindText,
     LinkRow,
     ReadArticle,
     ReadBinary,
@@ -37,7 +38,9 @@ from openzim_mcp.calls.reading import (
     Structure,
     Summary,
     TableOfContents,
+    TextMatches,
 )
+from openzim_mcp.text import visible_line
 from openzim_mcp.uris import is_web_url
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from openzim_mcp.zimfile import ArchiveFile
 
 LINKS_TOOL = "zim_links"
+MATCHES_PER_PAGE = 20
 _MAX_BATCH_ENTRIES = 50
 _MAX_BATCH_CHARS = 400_000
 _MAX_PATH_CHARS = 2000
@@ -71,11 +75,27 @@ class EntryRequest(BudgetedRequest):
     )
     entry_paths: list[str] | None = Field(None, description=f"Several entries at once, up to {_MAX_BATCH_ENTRIES}.")
     view: Literal["full", "summary", "toc", "structure"] = Field("full", description="What to read of the article.")
+    find: str | None = Field(
+        None, max_length=200, description="Words: only the lines of entry_path with all of them, and their offsets."
+    )
     binary: bool = Field(False, description="Fetch the bytes of entry_path, in base64.")
     main_page: bool = Field(False, description="Read the main page of the archive.")
     max_content_length: int | None = Field(None, ge=100, description="Characters per page.")
     content_offset: int = Field(0, ge=0, description="Where the page starts.")
     compact: bool = Field(False, description="Fold large tables and long lists.")
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether large tables and long lists are folded."""
+        return self.compact or self.max_tokens is not None
+
+    @field_validator("find")
+    @classmethod
+    def _check_find(cls, value: str | None) -> str | None:
+        words = None if value is None else visible_line(value)
+        if words == "":
+            raise ValueError("should be words to find")
+        return words
 
     def cost(self) -> tuple[Operation, int]:
         """Return what the request is charged as, and how often."""
@@ -132,19 +152,19 @@ class LinksPage(EntryResult, frozen=True, kw_only=True):
     done: bool
 
 
-EntryView = Article | Summary | TableOfContents | Structure | BinaryEntry | Batch
+EntryView = Article | Summary | TableOfContents | Structure | TextMatches | BinaryEntry | Batch
 
 
 async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) -> EntryView:
-    """Read an article or a view of it, several entries, or a file."""
+    """Read an article or a view of it, several entries, or a file; or find words in an article."""
     _check_selector(request)
     if request.entry_paths is not None:
         return await _read_batch(app, request, caller)
     archive, path = await _locate_one(app, request)
     if request.binary:
         return await read_or_closest(app, archive, ReadBinary(path))
-    if request.view != "full":
-        view: View = await read_or_closest(app, archive, _view_call(request, path))
+    if request.view != "full" or request.find:
+        view: View = await read_or_closest(app, archive, _view_call(app, request, path))
         return fit_view(view, request.max_tokens) if request.max_tokens else view
     call = ReadArticle(
         path,
@@ -152,7 +172,7 @@ async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) ->
         offset=request.content_offset,
         max_chars=request.max_content_length or app.settings.content.max_content_length,
         max_tokens=request.max_tokens,
-        compact=request.compact or request.max_tokens is not None,
+        compact=request.is_compact,
     )
     return await read_or_closest(app, archive, call)
 
@@ -269,8 +289,15 @@ async def _closest_path(app: App, archive: ArchiveFile, requested: str, missing:
     raise entry_not_found(requested, [(archive, entry) for entry in closest.did_you_mean], missing.message)
 
 
-def _view_call(request: EntryRequest, path: str) -> ReadSummary | ReadTableOfContents | ReadStructure:
-    """Return the call for a view; a list of headings continues at `content_offset`."""
+def _view_call(
+    app: App, request: EntryRequest, path: str
+) -> ReadSummary | ReadTableOfContents | ReadStructure | FindText:
+    """Return the call for a view; a list of headings or matches continues at `content_offset`."""
+    if request.find:
+        max_chars = request.max_content_length or app.settings.content.max_content_length
+        return FindText(
+            path, request.find, request.content_offset, MATCHES_PER_PAGE, max_chars, compact=request.is_compact
+        )
     if request.view == "summary":
         return ReadSummary(path)
     return _HEADING_VIEWS[request.view](path, offset=request.content_offset, limit=_HEADINGS_PER_PAGE)
@@ -284,6 +311,8 @@ def _check_selector(request: EntryRequest) -> None:
         problem = "Set exactly one of: entry_path, entry_paths, main_page."
     elif request.binary and request.entry_path is None:
         problem = "binary needs entry_path."
+    elif request.find and (request.entry_path is None or request.binary or request.view != "full"):
+        problem = "find needs entry_path, without view and binary."
     elif request.main_page and request.view != "full":
         problem = f"main_page has no view {request.view!r}."
     elif request.entry_paths is not None and not 1 <= len(request.entry_paths) <= _MAX_BATCH_ENTRIES:
@@ -293,7 +322,7 @@ def _check_selector(request: EntryRequest) -> None:
     if problem:
         raise errors.InvalidPathCombination(
             problem,
-            hint="entry_path for one entry (with view or binary), entry_paths=[…] for several, main_page=true alone.",
+            hint="entry_path for one entry (with view, find or binary), entry_paths=[…], or main_page=true alone.",
         )
 
 
@@ -328,7 +357,7 @@ async def _read_row(app: App, request: EntryRequest, reference: str, row_count: 
         row = BatchRow(path=reference, success=True, **msgspec.structs.asdict(text))
         is_summary = request.view == "summary"
         return msgspec.structs.replace(row, content=text.lead, characters=None, note=None) if is_summary else row
-    view: View = await read_or_closest(app, archive, _view_call(request, path))
+    view: View = await read_or_closest(app, archive, _view_call(app, request, path))
     return BatchRow(
         path=reference,
         success=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp import errors, uris
+from openzim_mcp import addresses, errors, uris
 from openzim_mcp.calls.reading import FindClosestTitle, LocatedEntry, LocateEntry
 from openzim_mcp.library.names import newest_of_each
 from openzim_mcp.text import closest, safe_line
@@ -22,8 +22,10 @@ _MAX_REFERENCE_CHARS = 100
 async def locate_entry(app: App, reference: str, name: str | None) -> tuple[ArchiveFile, str]:
     """Return the archive that has an entry, and what to ask it for; without a name, all archives are looked in.
 
-    A URI names its archive, whatever else is named; the URI of an archive means its main page.
+    A URI names its archive, whatever else is named, and so does a URL of the reader; the URI of an archive means its
+    main page.
     """
+    reference = await from_reader_url(app, reference)
     uri = uris.parse_uri(reference.strip())
     if uri is not None and uri.name is not None:
         archive = await find_archive_of_uri(app, uri)
@@ -34,6 +36,18 @@ async def locate_entry(app: App, reference: str, name: str | None) -> tuple[Arch
     if len(archives) > 1:
         return await _find_holder(app, reference, archives), reference
     return await app.find_archive(None), reference
+
+
+async def from_reader_url(app: App, reference: str) -> str:
+    """Return the URI of what a URL of the reader shows, if there is its archive; any other reference unchanged."""
+    try:
+        place = addresses.parse_reader_url(reference) if uris.is_web_url(reference) else None
+        archive = await app.find_archive(place[0]) if place else None
+    except (errors.ArchiveNotFound, ValueError):  # urlsplit refuses some texts
+        return reference
+    if place is None or archive is None:
+        return reference
+    return uris.entry_uri(archive.name, place[1]) + (f"#{place[2]}" if place[2] else "")
 
 
 async def find_archive_of_uri(app: App, uri: uris.ZimUri) -> ArchiveFile:

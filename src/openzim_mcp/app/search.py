@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -41,6 +42,14 @@ _MAX_SUGGESTIONS = 50
 _HITS_PER_ARCHIVE = 3
 """Results per archive in a search of all archives, without a limit."""
 _MAX_MERGED_HITS = 1000
+_MIN_MERGED_HITS = 100
+_MAX_HITS_OF_ALL = 20_000
+"""Results that a search of all archives may bring into memory: each archive may have all of those that are shown."""
+_MAX_LISTED_ARCHIVES = 20
+_MAX_LISTED_HITS = 40
+"""In the lists of single archives, together."""
+_MAX_LISTED_ERRORS = 5
+_MAX_ARCHIVES_WITH_PASSAGES = 5
 _OPERATIONS: dict[str, Operation] = {"fulltext": "search", "title": "find_entry_by_title", "suggest": "suggestions"}
 
 Mode = Literal["fulltext", "title", "suggest"]
@@ -155,6 +164,8 @@ class MergedPage(Struct, frozen=True):
     archives_without_results: int
     next_cursor: str | None
     done: bool
+    archives_not_listed: int = 0
+    """Archives with results or errors that `per_file_results` has no row for."""
 
 
 async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> SearchPage | MergedPage:
@@ -197,7 +208,7 @@ async def _find_archive(app: App, name: str | None) -> ArchiveFile:
 
 def _fields(hits: Hits) -> dict[str, Any]:
     """Return the fields of results that clients see."""
-    return {name: value for name, value in msgspec.structs.asdict(hits).items() if name != "listed"}
+    return {name: value for name, value in msgspec.structs.asdict(hits).items() if name not in {"listed", "is_partial"}}
 
 
 def _listed_total(hits: Hits) -> int:
@@ -229,24 +240,29 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
     in_cursor = request.in_cursor(limit)
     fingerprint = fingerprint_archives(archives)
     start = cursors.start_position(TOOL, request.cursor, request.offset, fingerprint, in_cursor)
-    if start >= _MAX_MERGED_HITS:
+    max_hits = max(_MIN_MERGED_HITS, min(_MAX_MERGED_HITS, _MAX_HITS_OF_ALL // max(1, len(archives))))
+    if start >= max_hits:
         raise errors.OutOfRange(
-            f"offset={start} is beyond the end: a list of all archives has {_MAX_MERGED_HITS} results at most.",
+            f"offset={start} is beyond the end: a list of these archives has {max_hits} results at most.",
             hint="Search one archive (zim_file_path) to go deeper.",
         )
-    stop = min(start + limit, _MAX_MERGED_HITS)
+    stop = min(start + limit, max_hits)
     call = _search_call(app, request, query, 0, stop)
     outcomes = await app.workers.call_each(archives, call, progress=caller.progress)
     found = await _relevant_hits(app, archives, query, outcomes.results)
-    total = min(_MAX_MERGED_HITS, sum(hits.total for hits in found.values()))
+    total = min(max_hits, sum(hits.total for hits in found.values()))
     cursor = cursors.next_cursor(TOOL, fingerprint, stop, total, in_cursor | {"cross_file": True})
-    per_archive = limit if request.limit else min(limit, _HITS_PER_ARCHIVE)
+    merged = merge_hits(found)
+    listed = _listed_archives(merged, found)
+    per_archive = min(limit if request.limit else _HITS_PER_ARCHIVE, limit, _MAX_LISTED_HITS // max(1, len(listed)))
     archive_page = slice(start * per_archive // limit, stop * per_archive // limit)
-    merged = merge_hits(found)[start:stop]
-    shown = {(hit.archive, hit.path) for hit in merged}
+    merged = merged[start:stop]
+    shown = {(hit.archive, hit.path) for hit in merged} if len(listed) <= _MAX_ARCHIVES_WITH_PASSAGES else None
+    failed = list(outcomes.errors)[:_MAX_LISTED_ERRORS]
     rows = [
         _archive_hits(archive, found.get(archive.name), outcomes.errors.get(archive.name), archive_page, shown)
         for archive in archives
+        if archive.name in listed or archive.name in failed
     ]
     return MergedPage(
         query=request.query or "",
@@ -258,7 +274,15 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         archives_without_results=len(outcomes.results) - len(found),
         next_cursor=cursor,
         done=cursor is None,
+        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed),
     )
+
+
+def _listed_archives(merged: Iterable[MergedHit], found: Mapping[str, Hits]) -> set[str]:
+    """Return the names of the archives whose own results are listed: those with the best ones of all."""
+    by_file_name = {f"{name}.zim": name for name in found}
+    best = dict.fromkeys(by_file_name[hit.archive] for hit in merged)
+    return set(itertools.islice(best, _MAX_LISTED_ARCHIVES))
 
 
 async def _relevant_hits(
@@ -309,11 +333,12 @@ def _archive_hits(
     hits: Hits | None,
     error: errors.OpenZimMcpError | None,
     page: slice,
-    shown: Collection[tuple[str, str]],
+    shown: Collection[tuple[str, str]] | None,
 ) -> ArchiveHits:
     """Return the results of one archive among many, or why it could not be searched.
 
-    `shown` are the archives and paths of the results that stand in the list of all archives.
+    `shown` are the archives and paths of the results whose passages stand in the list of all archives; None leaves out
+    all passages.
     """
     if hits is None:
         return ArchiveHits(archive=archive.file_name, total=0, error=error.message if error else None)
@@ -324,7 +349,7 @@ def _archive_hits(
                 row.path,
                 row.title,
                 row.score,
-                None if (archive.file_name, row.path) in shown else row.snippet,
+                None if shown is None or (archive.file_name, row.path) in shown else row.snippet,
                 row.section,
             )
             for row in hits.results[page]

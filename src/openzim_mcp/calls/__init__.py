@@ -71,6 +71,8 @@ class Request(Struct, frozen=True):
     name: str
     parts: tuple[str, ...]
     call: msgspec.Raw
+    crashed_entries: tuple[str, ...] = ()
+    """Entries that ended a worker when they were read."""
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -105,7 +107,13 @@ class Progress(Struct, frozen=True, tag="progress"):
     total: int
 
 
-Reply = Ready | Success | Failure | Bug | Progress
+class Reading(Struct, frozen=True, tag="reading"):
+    """The entry that is now read by a library that may end the process; empty when it was read."""
+
+    entry: str
+
+
+Reply = Ready | Success | Failure | Bug | Progress | Reading
 
 _encoder = msgspec.msgpack.Encoder()
 _reply_decoder = msgspec.msgpack.Decoder(Reply)

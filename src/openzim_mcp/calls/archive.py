@@ -61,6 +61,7 @@ class Metadata(Struct, frozen=True, kw_only=True):
     """Metadata, counts, namespaces and indexes of an archive."""
 
     archive: str
+    kind: ArchiveKind
     metadata: dict[str, str]
     counts: dict[str, int]
     main_page: str | None

@@ -32,12 +32,20 @@ class LocatedEntry(Struct, frozen=True):
     path: str
     title: str
     size: int = 0
+    mime_type: str = ""
 
 
 class LocateEntry(EntryCall[LocatedEntry | None], frozen=True):
     """Find the entry that a reference means, if this archive has it."""
 
     function = "reading.resolve:locate_entry"
+
+
+class FindOriginalUrls(Call[list[str]], frozen=True):
+    """Find the URLs of entries on the site that the archive was made from; empty where that is not known."""
+
+    function = "reading.sites:find_original_urls"
+    paths: list[str]
 
 
 class Article(Struct, frozen=True):
@@ -68,6 +76,8 @@ class Summary(EntryResult, frozen=True):
     facts: dict[str, str] | None = None
     meanings: list[str] | None = None
     truncated: bool = False
+    coordinates: list[float] | None = None
+    """Latitude and longitude of the subject, in degrees."""
 
 
 class ReadSummary(EntryCall[Summary], frozen=True):
@@ -177,6 +187,8 @@ class EntryText(Struct, frozen=True):
     note: str | None = None
     lead: str | None = None
     """What the article is about, without what stands before and beside it."""
+    place: str | None = None
+    """How far a long document was read, such as `page 3 of 300`: `characters` are not all then."""
 
 
 class ReadText(EntryCall[EntryText], frozen=True):
@@ -185,6 +197,49 @@ class ReadText(EntryCall[EntryText], frozen=True):
     function = "reading.article:read_text"
     max_chars: int
     with_lead: bool = False
+    offset: int = 0
+
+
+class TextMatch(Struct, frozen=True):
+    """A line that holds the words, or the part of it around them, and where to read on from there.
+
+    `section` is the heading above it, and the page or time in a document that has such; empty for the lead.
+    """
+
+    section: str
+    text: str
+    content_offset: int
+
+    @property
+    def line(self) -> str:
+        """The text after its section, as a line of a list."""
+        return f"- {f'{self.section}: ' if self.section else ''}{self.text.removeprefix('- ')}"
+
+
+class TextMatches(EntryResult, frozen=True):
+    """Some of the lines of an entry that hold all words; `total` is how many lines do."""
+
+    find: str
+    matches: list[TextMatch]
+    total: int
+    next_offset: int | None = None
+    """How many matches precede those that did not fit."""
+    note: str | None = None
+    """How much was searched, if it is not all that was asked for."""
+
+
+class FindText(EntryCall[TextMatches], frozen=True):
+    """Find the lines of an entry that hold all words: first those with the words as written, then other forms.
+
+    The offsets of matches are those of the text that is read with the same `compact`.
+    """
+
+    function = "reading.matches:find_text"
+    find: str
+    offset: int
+    limit: int
+    max_chars: int
+    compact: bool = False
 
 
 class BinaryEntry(Struct, frozen=True):
@@ -202,6 +257,26 @@ class ReadBinary(EntryCall[BinaryEntry], frozen=True):
     """Read the bytes of an entry."""
 
     function = "reading.entry:read_binary"
+
+
+class EntryBytes(Struct, frozen=True):
+    """Bytes of an entry from `start` on; `stop` is where the range ends that was asked for."""
+
+    path: str
+    mime_type: str
+    size: int
+    start: int
+    stop: int
+    data: bytes
+
+
+class ReadBytes(EntryCall[EntryBytes], frozen=True):
+    """Read a range of the bytes at a path, at most `max_bytes` of it; a negative `start` counts from the end."""
+
+    function = "reading.entry:read_bytes"
+    max_bytes: int
+    start: int = 0
+    stop: int | None = None
 
 
 class RawEntry(Struct, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from openzim_mcp.calls import Call, Struct
 from openzim_mcp.calls.archive import ArchiveKind  # noqa: TC001  msgspec evaluates annotations
+from openzim_mcp.text import place_in_page
 
 TitleMatchKind = Literal["exact", "redirect", "prefix", "fuzzy"]
 MATCH_ORDER: dict[TitleMatchKind, int] = {"exact": 0, "redirect": 1, "prefix": 2, "fuzzy": 3}
@@ -34,6 +35,8 @@ class SearchHits(Struct, frozen=True):
     total_is_estimate: bool = False
     reason: str | None = None
     hint: str | None = None
+    is_partial: bool = False
+    """Whether a slow disk left something out; such a result is not kept."""
 
 
 class SearchText(Call[SearchHits], frozen=True):
@@ -118,9 +121,9 @@ class ScoreTitles(Call[list[float]], frozen=True):
 AnswerType = Literal[
     "money", "age", "measure", "duration", "number", "date", "person", "place", "reason", "list", "steps", "definition"
 ]
-QuestionKind = Literal["word", "quote", "code", "howto", "now"]
-"""What else tells which archives have an answer: a question about a word, a line of a book, code, how to do something,
-or about today or the asker, which no archive has."""
+QuestionKind = Literal["word", "name", "quote", "code", "howto", "now"]
+"""What else tells which archives have an answer: a question about a word, for the name of what it describes, for a line
+of a book, about code, how to do something, or about today or the asker, which no archive has."""
 
 
 TextPlace = Literal["start", "end"]
@@ -131,14 +134,16 @@ class Question(Struct, frozen=True):
 
     `text` is what is searched for, and `context` what else was said. `relation_terms` are the words of the question
     that name a relation such as "wrote"; `relation_words` are words of texts and `fact_names` names of key facts that
-    express the same. `quotes` are searched as they are. `language` is a two-letter code, empty if unknown. `place` if
-    it asks how a text starts or ends.
+    express the same. `type_words` are those that ask for a kind of answer, such as "old" in "how old". `quotes` are
+    searched as they are. `language` is a two-letter code, empty if unknown. `place` if it asks how a text
+    starts or ends.
     """
 
     text: str
     context: str = ""
     language: str = ""
     answer_type: AnswerType | None = None
+    type_words: list[str] = msgspec.field(default_factory=list)
     kinds: list[QuestionKind] = msgspec.field(default_factory=list)
     relation_terms: list[str] = msgspec.field(default_factory=list)
     relation_words: list[str] = msgspec.field(default_factory=list)
@@ -200,13 +205,25 @@ class PassageFit(Struct, frozen=True):
     entity: float
 
 
+class PageLack(Struct, frozen=True):
+    """What the page of the best passage lacks of a question.
+
+    `words` are the words that it does not have, `relation` whether it has no word for the relation asked for, `absence`
+    how far its words are in meaning from the heaviest words of the question, from 0 to 1.
+    """
+
+    words: list[str] = msgspec.field(default_factory=list)
+    relation: bool = False
+    absence: float = 0.0
+
+
 class Passage(Struct, frozen=True):
     """A passage that may answer a question, in sentences; together they are its text.
 
     `position` orders the passages of a page. On a page of questions and answers, `post_title` names the post with its
     author, and `is_asked` tells that it is the question. `is_facts` if it is a part of an infobox.
 
-    `missing_words` are words of the question that the page of the best passage lacks.
+    `lack` is what the page of the best passage lacks.
     """
 
     archive: str
@@ -217,11 +234,18 @@ class Passage(Struct, frozen=True):
     sentences: list[Sentence]
     score: float
     fit: PassageFit
-    missing_words: list[str] = msgspec.field(default_factory=list)
+    lack: PageLack = PageLack()
     position: int = 0
     post_title: str = ""
     is_asked: bool = False
     is_facts: bool = False
+    locator: str = ""
+    """The page or time where it stands: `p. 12`, `03:15`."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands in its page: its section, its page or time, or both."""
+        return place_in_page(self.section_title, self.locator)
 
     @property
     def text(self) -> str:
@@ -236,6 +260,10 @@ class Passages(Struct, frozen=True):
     passages: list[Passage]
     corrected: dict[str, str] = msgspec.field(default_factory=dict)
     counts: WordCounts = WordCounts()
+    is_partial: bool = False
+    """Whether a slow disk left something out; such a result is not kept."""
+    partly_read: list[str] = msgspec.field(default_factory=list)
+    """The long documents of which the time allowed to read only some pages, and how many."""
 
 
 class FindPassages(Call[Passages], frozen=True):

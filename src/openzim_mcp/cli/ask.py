@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import click
@@ -42,11 +43,13 @@ def run(
     """
 
     async def work(app: App) -> Reply | Briefing:
+        from openzim_mcp.app.caller import Caller  # noqa: PLC0415
         from openzim_mcp.app.query import ask  # noqa: PLC0415
         from openzim_mcp.app.query.reply import Reply  # noqa: PLC0415
 
+        caller = Caller(base_url=runtime.find_base_url(app.settings))
         try:
-            answer = await ask.answer_query(app, _parse_question(question, archive, budget))
+            answer = await ask.answer_query(app, _parse_question(question, archive, budget), caller)
         except errors.NoNextPage:
             message = "No next page: a command does not continue the answer of another."
             raise errors.NoNextPage(message, hint=_NO_NEXT_PAGE_HINT) from None
@@ -78,16 +81,20 @@ def _show_answer(terminal: Terminal, question: str, answer: Reply | Briefing) ->
     from openzim_mcp.app.query.reply import Reply  # noqa: PLC0415
 
     assert isinstance(answer, Reply), "a briefing is the answer to synthesize=True only"
-    terminal.show({"question": question, "answer": answer.text}, *_answer_blocks(answer))
+    links = {"links": [source.url for source in answer.cited]} if any(source.url for source in answer.cited) else {}
+    terminal.show({"question": question, "answer": answer.text} | links, *_answer_blocks(answer))
     return Exit.NEGATIVE if answer.is_empty else None
 
 
 def _answer_blocks(reply: Reply) -> Iterator[Block]:
-    """Yield the passages, each followed by its source."""
+    """Yield the passages, each followed by its source and, if there is a page, by the link to it."""
     text = reply.text
-    for source in reply.sources:
+    urls = [source.url for source in reply.cited] if len(reply.cited) == len(reply.sources) else []
+    for source, url in itertools.zip_longest(reply.sources, urls):
         passages, _, text = text.partition(source)
         yield passages.strip("\n")
         yield Cell(source, "dim")
+        if url:
+            yield Cell(url, "dim")
     if text.strip():
         yield text.strip("\n")

@@ -126,6 +126,8 @@ class Client:
     is_yaml: bool = False
     make_url_entry: Callable[[str, dict[str, JsonValue]], ServerEntry] | None = None
     """Makes the entry of a server with a URL; None if the client starts commands only."""
+    skills_directory: str = ""
+    """Where it looks for folders of skills, on every platform; empty if it reads none."""
 
     def find_command(self, text: str, server: str) -> list[str] | None:
         """Return the command of a server in a configuration, or None if it has no such server."""
@@ -211,6 +213,7 @@ CLIENTS = (
         _stdio_entry,
         _RESTART,
         make_url_entry=_http_url_entry,
+        skills_directory="{home}/.claude/skills",
     ),
     Client(
         "vscode",
@@ -224,6 +227,7 @@ CLIENTS = (
         _stdio_entry,
         "Open the chat in agent mode; VS Code asks whether to start the server.",
         make_url_entry=_http_url_entry,
+        skills_directory="{home}/.copilot/skills",
     ),
     Client(
         "cursor",
@@ -233,6 +237,7 @@ CLIENTS = (
         _plain_entry,
         _RESTART,
         make_url_entry=_plain_url_entry,
+        skills_directory="{home}/.cursor/skills",
     ),
     Client(
         "lm-studio",
@@ -256,6 +261,7 @@ CLIENTS = (
         "Start a new session.",
         is_yaml=True,
         make_url_entry=_goose_url_entry,
+        skills_directory="{home}/.config/agents/skills",
     ),
     Client(
         "open-webui",
@@ -276,6 +282,11 @@ CLIENTS_BY_NAME = {client.name: client for client in CLIENTS}
 
 def config_paths(client: Client, platform: str, environment: Mapping[str, str]) -> list[str]:
     """Return the possible paths of a client's configuration, as the platform writes them."""
+    templates = client.config_paths.get(platform, client.config_paths["linux"])
+    return [_expand_template(template, platform, environment) for template in templates]
+
+
+def _expand_template(template: str, platform: str, environment: Mapping[str, str]) -> str:
     windows = platform == "win32"
     join = ntpath.join if windows else posixpath.join
     home = environment.get("USERPROFILE" if windows else "HOME") or os.path.expanduser("~")
@@ -285,8 +296,12 @@ def config_paths(client: Client, platform: str, environment: Mapping[str, str]) 
         "appdata": environment.get("APPDATA") or join(home, "AppData", "Roaming"),
         "localappdata": environment.get("LOCALAPPDATA") or join(home, "AppData", "Local"),
     }
-    templates = client.config_paths.get(platform, client.config_paths["linux"])
-    return [join(*(part.format(**directories) for part in template.split("/"))) for template in templates]
+    return join(*(part.format(**directories) for part in template.split("/")))
+
+
+def find_skills_directory(client: Client) -> str | None:
+    """Return where a client looks for skills on this machine; None if it reads none. It may not exist yet."""
+    return _expand_template(client.skills_directory, sys.platform, os.environ) if client.skills_directory else None
 
 
 def find_config(client: Client) -> str:

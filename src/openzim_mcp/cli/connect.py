@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from openzim_mcp import errors
-from openzim_mcp.cli import clients, command, jsonc, probe, program, runtime, yaml_edit
+from openzim_mcp.cli import clients, command, jsonc, probe, program, runtime, skill_folders, yaml_edit
 from openzim_mcp.cli.terminal import Cell, Lines, Table
 from openzim_mcp.library.scan import make_scanner
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openzim_mcp.cli.terminal import Style, Terminal
 
 
-_FLAGS = {"--follow-links", "-h", "--help", "--version"}
+_FLAGS = {"--connector-tools", "--follow-links", "-h", "--help", "--version"}
 """The options of the server that take no value."""
 
 
@@ -31,6 +31,7 @@ class ConfigOptions(TypedDict):
     server: str
     file: str | None
     write: bool
+    skill: bool
 
 
 server_option = click.option("--name", "server", default="zim", metavar="NAME", help="Name of the server (zim).")
@@ -50,6 +51,7 @@ file_option = click.option("--file", "file", type=click.Path(), help="Another fi
     "openzim-mcp connect claude-desktop ~/zims        # show what would change",
     "openzim-mcp connect claude-desktop --write       # the library, or the directories that it has already",
     "openzim-mcp connect cursor --url http://nas.local:8000/mcp --write",
+    "openzim-mcp connect claude-code --skill --write  # with the skill that explains how to use it",
     "openzim-mcp connect --print ~/zims               # for any other client",
 )
 @click.argument("client", required=False, metavar="[CLIENT]", shell_complete=complete_client)
@@ -57,6 +59,7 @@ file_option = click.option("--file", "file", type=click.Path(), help="Another fi
 @click.option("--url", metavar="URL", help="Connect to a server that is running, instead of starting one.")
 @click.option("--token", metavar="TOKEN", help="The bearer token of that server.")
 @click.option("--print", "print_only", is_flag=True, help="Only print the entry, for a client that is not listed.")
+@click.option("--skill", is_flag=True, help="Also install the skill for research, where the client reads skills.")
 @server_option
 @file_option
 @write_option
@@ -228,9 +231,19 @@ def _client_state(client: Client) -> _ClientState:
     return _ClientState(client.name, client.title, path, os.path.exists(path), servers)
 
 
-def change_config(terminal: Terminal, client: Client, options: ConfigOptions, edit: Callable[[str], str]) -> bool:
-    """Show the diff of an edit to a client's configuration; with --write, make it. Return whether it was written."""
+def change_config(
+    terminal: Terminal,
+    client: Client,
+    options: ConfigOptions,
+    edit: Callable[[str], str],
+    change_skills: Callable[..., list[str]] = skill_folders.install_skills,
+) -> bool:
+    """Show the diff of an edit to a client's configuration; with --write, make it. Return whether it was written.
+
+    With --skill, `change_skills` does the same with the files of our skills.
+    """
     path = options["file"] or clients.find_config(client)
+    skill_files = change_skills(client, write=options["write"]) if options["skill"] else []
     old = clients.read_config(path)
     try:
         new = edit(old)
@@ -242,8 +255,11 @@ def change_config(terminal: Terminal, client: Client, options: ConfigOptions, ed
     backup = clients.write_config(path, new) if written else None
     diff = clients.diff_config(path, old, new)
     payload = {"client": client.name, "file": path, "diff": diff, "written": written, "backup": backup}
-    terminal.show(payload, _color_diff(diff) if diff else "Nothing changes.")
-    if diff and not written:
+    payload |= {"skill_files": skill_files} if options["skill"] else {}
+    terminal.show(payload, *([_color_diff(diff)] if diff else [] if skill_files else ["Nothing changes."]))
+    for skill_file in skill_files:
+        terminal.info(f"Skill: {skill_file}")
+    if (diff or skill_files) and not options["write"]:
         terminal.info("Nothing is written; add --write.")
     elif diff:
         terminal.info(f"Backup: {backup}" if backup else "The file is new.")

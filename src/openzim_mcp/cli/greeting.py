@@ -60,7 +60,7 @@ def _next_steps(scan: ScanResult, arguments: Sequence[str]) -> Lines:
         ("Ask", f'openzim-mcp ask "YOUR QUESTION" {directories}'),
         ("Connect a client", f"openzim-mcp connect CLIENT {directories} --write"),
         ("Known clients", "openzim-mcp connect"),
-        ("Serve over HTTP", f"openzim-mcp --transport http {given}"),
+        ("Page and HTTP", f"openzim-mcp serve {given}"),
         ("All commands", "openzim-mcp --help"),
     ]
     return Lines([Cell(f"{label + ':':<18}{' '.join(line.split())}") for label, line in steps])

@@ -25,7 +25,7 @@ _EPILOG = """\
 examples:
   openzim-mcp ~/zims                      serve all archives in a directory, over stdio
   openzim-mcp --mode advanced wiki.zim    serve one archive, with all tools
-  openzim-mcp --transport http ~/zims     serve many clients, at http://127.0.0.1:8000/mcp
+  openzim-mcp serve ~/zims                serve many clients, a page for people and an API, at http://127.0.0.1:8000
   openzim-mcp                             serve the library, where `download` puts archives
 
 commands (`openzim-mcp COMMAND --help` has details):
@@ -52,7 +52,8 @@ _OPTIONS = {
 def _serve_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="openzim-mcp",
-        usage="openzim-mcp [serve] [options] [DIRECTORY …]\n       openzim-mcp COMMAND …",
+        usage="openzim-mcp [options] [DIRECTORY …]\n       openzim-mcp serve [options] [DIRECTORY …]\n"
+        "       openzim-mcp COMMAND …",
         description=_DESCRIPTION,
         epilog=_EPILOG.format(commands="\n".join(f"  {row.name:<12}{row.summary}" for row in registry.COMMANDS)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -71,7 +72,13 @@ def _serve_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="serve archives outside that links directly in a DIRECTORY lead to",
     )
-    parser.add_argument("--transport", metavar="NAME", help="stdio (default) or http")
+    parser.add_argument(
+        "--connector-tools",
+        dest="connector_tools",
+        action="store_true",
+        help="also offer search and fetch, for ChatGPT and deep-research clients",
+    )
+    parser.add_argument("--transport", metavar="NAME", help="stdio (default) or http (default of `serve`)")
     parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (HTTP; default 127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", help="port to listen on (HTTP; default 8000; 0: any free port)")
     parser.add_argument("--workers", dest="processes", metavar="N", help="server processes (HTTP; default 1)")
@@ -100,10 +107,10 @@ def _parse_settings(arguments: Sequence[str]) -> Settings:
     return config.load_settings(_OPTIONS, **options)
 
 
-def start_server(arguments: Sequence[str], *, greets: bool = True) -> int:
+def start_server(arguments: Sequence[str]) -> int:
     """Serve archives until the client disconnects or a signal arrives; a person on a terminal is told how to use it."""
     settings = _parse_settings(arguments)
-    if greets and settings.transport == "stdio" and sys.stdin.isatty() and sys.stdout.isatty():
+    if settings.transport == "stdio" and sys.stdin.isatty() and sys.stdout.isatty():
         from openzim_mcp.cli import greeting  # noqa: PLC0415  clients do not need it
 
         return greeting.greet(settings, arguments)
@@ -145,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif is_completion or (arguments and arguments[0] in registry.COMMANDS_BY_NAME):
         return _import_and_run(arguments)
     try:
-        return start_server(arguments, greets=not is_serve)
+        return start_server(["--transport", "http", *arguments] if is_serve else arguments)
     except OpenZimMcpConfigurationError as error:
         suggestion = _suggest_command(arguments)
         hints = [f"did you mean the command {suggestion!r}?"] if suggestion else []

@@ -1,4 +1,4 @@
-"""`read`: show an article, one section, or its outline."""
+"""`read`: show an article, one section, its outline, or the lines that hold some words."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from openzim_mcp import errors, uris
+from openzim_mcp import addresses, errors, uris
 from openzim_mcp.cli import command, runtime
+from openzim_mcp.cli.command import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from openzim_mcp.app.app import App
-    from openzim_mcp.calls.reading import Section, TableOfContents, TocEntry
+    from openzim_mcp.calls.reading import Section, TableOfContents, TextMatches, TocEntry
     from openzim_mcp.cli.terminal import Terminal
     from openzim_mcp.zimfile import ArchiveFile
 
 _UNLIMITED_CHARS = 10_000_000
+_UNLIMITED_ROWS = 100_000
 
 
 class WholeArticle(msgspec.Struct, frozen=True):
@@ -36,30 +38,45 @@ class WholeArticle(msgspec.Struct, frozen=True):
     "openzim-mcp read Ravenport ~/zims",
     "openzim-mcp read Ravenport --toc",
     "openzim-mcp read Ravenport --section History --archive isles",
+    "openzim-mcp read Ravenport --find herring",
 )
 @command.archive_option
 @click.option("--section", metavar="NAME", help="Show only this section: its heading or words of it, or its number.")
 @click.option("--toc", is_flag=True, help="Show only the outline.")
+@click.option("--find", metavar="WORDS", help="Show only the lines that hold all these words.")
 @command.words_and_directories("title")
 def run(
-    terminal: Terminal, title: str, archive: str | None, section: str | None, directories: list[str], *, toc: bool
-) -> None:
+    terminal: Terminal,
+    title: str,
+    archive: str | None,
+    section: str | None,
+    find: str | None,
+    directories: list[str],
+    *,
+    toc: bool,
+) -> Exit | None:
     """Show an article, by its TITLE, path, zim:// URI or URL on the original site; typos are tolerated."""
-    if section and toc:
-        raise click.UsageError("--section and --toc cannot be combined.")
+    if sum(map(bool, (section, toc, find))) > 1:
+        raise click.UsageError("--section, --toc and --find cannot be combined.")
+    if find is not None and not find.strip():
+        raise click.UsageError("--find needs words.")
 
-    async def work(app: App) -> Section | TableOfContents | WholeArticle:
+    async def work(app: App) -> Section | TableOfContents | TextMatches | WholeArticle:
         from openzim_mcp.app.reading import read_or_closest  # noqa: PLC0415
-        from openzim_mcp.calls.reading import ReadSection, ReadTableOfContents  # noqa: PLC0415
+        from openzim_mcp.calls.reading import FindText, ReadSection, ReadTableOfContents  # noqa: PLC0415
 
         file, path = await _select_article(app, title, archive)
         if toc:
             return await read_or_closest(app, file, ReadTableOfContents(path))
         if section:
             return await read_or_closest(app, file, ReadSection(path, section, _UNLIMITED_CHARS, compact=False))
+        if find:
+            return await read_or_closest(app, file, FindText(path, find.strip(), 0, _UNLIMITED_ROWS, _UNLIMITED_CHARS))
         return await _read_whole(app, file, path)
 
-    _show_article(terminal, runtime.run_with_archives(terminal, directories, work, requires_archive=True))
+    article = runtime.run_with_archives(terminal, directories, work, requires_archive=True)
+    _show_article(terminal, article, runtime.find_base_url(runtime.load_command_settings(directories)))
+    return Exit.NEGATIVE if getattr(article, "total", None) == 0 else None
 
 
 async def _select_article(app: App, reference: str, archive: str | None) -> tuple[ArchiveFile, str]:
@@ -81,19 +98,30 @@ async def _read_whole(app: App, archive: ArchiveFile, path: str) -> WholeArticle
     return WholeArticle(archive.file_name, text.actual_path, text.title, text.mime_type, text.content, text.note)
 
 
-def _show_article(terminal: Terminal, article: Section | TableOfContents | WholeArticle) -> None:
-    from openzim_mcp.calls.reading import Section, TableOfContents  # noqa: PLC0415
+def _show_article(
+    terminal: Terminal, article: Section | TableOfContents | TextMatches | WholeArticle, base_url: str
+) -> None:
+    from openzim_mcp.calls.reading import Section, TableOfContents, TextMatches  # noqa: PLC0415
 
     if isinstance(article, TableOfContents):
         outline = "\n".join(_outline_lines(article.toc)) or "The article has no headings."
         terminal.show(article, f"# {article.title}", outline)
     elif isinstance(article, Section):
         terminal.show(article, article.content, paged=True)
+    elif isinstance(article, TextMatches):
+        lines = "\n".join(match.line for match in article.matches) or "No line has all these words."
+        terminal.show(article, f"# {article.title}", lines, paged=True)
+        if article.note:
+            terminal.info(article.note)
     else:
         terminal.show(article, f"# {article.title}", article.content, paged=True)
         if article.note:
             terminal.info(article.note)
     terminal.info(f"{article.archive}: {article.path}")
+    if base_url:
+        section = article.section.id if isinstance(article, Section) else ""
+        name = article.archive.removesuffix(".zim")
+        terminal.info(base_url + addresses.reader_address(name, article.path, section))
 
 
 def _outline_lines(headings: list[TocEntry], parent: str = "") -> Iterator[str]:

@@ -19,6 +19,7 @@ COMMANDS = (
     CommandRow("ask", "answer a question with passages and their sources"),
     CommandRow("search", "find articles by words or title"),
     CommandRow("read", "show an article, one section, or its outline"),
+    CommandRow("open", "show the page of a server in the browser; starts one if none runs"),
     CommandRow("list", "list archives, and which of them can be read"),
     CommandRow("info", "describe one archive"),
     CommandRow("verify", "check archives for damage: checksum, entries, indexes"),

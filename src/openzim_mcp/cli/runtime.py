@@ -29,9 +29,7 @@ def load_command_settings(directories: Sequence[str]) -> Settings:
     """Load the settings of a command: those of the server, with these directories if there are any."""
     from openzim_mcp import config  # noqa: PLC0415  --help does not need it
 
-    overrides = {"allowed_directories": list(directories)} if directories else {}
-    names = {"allowed_directories": ""}
-    return config.load_settings(names, **overrides, transport="stdio", rate_limit={"enabled": False})
+    return config.load_local_settings(directories)
 
 
 def handbook_message(settings: Settings) -> str:
@@ -92,6 +90,14 @@ def run_with_archives(
     if isinstance(result, errors.OpenZimMcpError):
         raise result
     return result
+
+
+def find_base_url(settings: Settings) -> str:
+    """Return the address of a server on this machine that has a page for these archives; empty if there is none."""
+    from openzim_mcp import server_state  # noqa: PLC0415  most commands need no links
+
+    state = server_state.find_server(settings.served_directories)
+    return state.url if state else ""
 
 
 def _log_errors_only(settings: Settings) -> None:

@@ -9,12 +9,15 @@ routes
   /metrics                                    BearerAuthMiddleware
   /mcp                                        BearerAuthMiddleware → ConcurrencyMiddleware → MessageMiddleware
                                               → SessionPrefixMiddleware → the SDK's session manager
+  the API and the page (`web/`)               BearerAuthMiddleware, which accepts the sessions of people (`sign_in`)
+                                              → ConcurrencyMiddleware → WebMiddleware
+  /static /content /sign-in /sign-out         ConcurrencyMiddleware → WebMiddleware
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
@@ -22,8 +25,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route, Router
 
+from openzim_mcp import addresses
 from openzim_mcp.http.auth import BearerAuthMiddleware, WrongTokens
 from openzim_mcp.http.concurrency import ConcurrencyMiddleware
 from openzim_mcp.http.connections import log_exhausted_files
@@ -37,8 +41,12 @@ from openzim_mcp.http.readiness import Readiness
 from openzim_mcp.http.security import HostOriginMiddleware, OriginCorsMiddleware
 from openzim_mcp.http.sessions import SESSION_IDLE_SECONDS
 from openzim_mcp.http.shutdown import Shutdown
+from openzim_mcp.http.sign_in import PageSessions, signing_keys
 from openzim_mcp.http.token_file import TokenFile
+from openzim_mcp.http.web_requests import WebMiddleware
 from openzim_mcp.protocol.access_log import AccessLog
+from openzim_mcp.web.page import Site
+from openzim_mcp.web.routes import web_routes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -51,8 +59,10 @@ if TYPE_CHECKING:
     from openzim_mcp.config import Settings
     from openzim_mcp.http.auth import TokenVerifier
     from openzim_mcp.protocol.subscriptions import Subscriptions
+    from openzim_mcp.web.routes import WebRoutes
 
-PATH = "/mcp"
+    TokenCheck = Callable[[ASGIApp, PageSessions | None], ASGIApp]
+
 _GRACE_SECONDS = 1.0
 
 
@@ -73,16 +83,37 @@ class Application:
         )
         unread = ByteBudget(MAX_UNREAD_BYTES_PER_CLIENT, MAX_UNREAD_BYTES)
         messages = MessageMiddleware(_session_endpoint(settings, self.sessions), self.shutdown, unread)
-        limited = ConcurrencyMiddleware(messages, unread)
+        verifiers = _token_verifiers(settings)
+        wrong_tokens = WrongTokens()
+        site = Site(app, signing_keys(verifiers), has_sign_in=bool(verifiers))
+        people = PageSessions(site, verifiers, wrong_tokens)
+        web = web_routes(site)
+        if verifiers:
+            web = replace(web, public=(*web.public, *people.routes()))
+        require_token = _token_check(settings, verifiers, wrong_tokens)
+        endpoints = [
+            *_mcp_routes(messages),
+            Mount("", WebMiddleware(Router([*web.protected, *web.public]), self.shutdown, unread)),
+        ]
+        limited = ConcurrencyMiddleware(Router(endpoints), unread)
         metrics = _make_metrics(app, subscriptions, limited)
         server.middleware.append(AccessLog(metrics))
         routed = Starlette(
-            routes=_routes(settings, limited, metrics, app),
+            routes=_routes(settings, limited, web, metrics, app, require_token, people),
             exception_handlers={404: _not_found, 405: _not_allowed, 500: _failed},
         )
         routed.router.redirect_slashes = False
         hosts = {settings.host, *settings.allowed_hosts}
-        checked = HostOriginMiddleware(routed, hosts=hosts, origins=settings.cors_origins, is_local=settings.is_local)
+        if settings.public_url:
+            hosts.add(settings.public_url.partition("://")[2])
+        checked = HostOriginMiddleware(
+            routed,
+            hosts=hosts,
+            origins=settings.cors_origins,
+            is_local=settings.is_local,
+            public_url=settings.public_url,
+            proxies=self.proxies,
+        )
         asyncio.get_running_loop().set_exception_handler(log_exhausted_files)
         self.asgi = RequestContextMiddleware(OriginCorsMiddleware(checked), self.proxies, metrics)
 
@@ -125,36 +156,55 @@ def _make_metrics(app: App, subscriptions: Subscriptions, limited: ConcurrencyMi
     )
 
 
-def _routes(settings: Settings, mcp: ASGIApp, metrics: Metrics, app: App) -> list[Route]:
-    require_token = _token_check(settings)
-    protected = require_token(mcp)
+def _mcp_routes(app: ASGIApp) -> list[Route]:
+    return [Route(addresses.MCP, app), Route(f"{addresses.MCP}/", app)]
+
+
+def _routes(
+    settings: Settings,
+    limited: ASGIApp,
+    web: WebRoutes,
+    metrics: Metrics,
+    app: App,
+    require_token: TokenCheck,
+    people: PageSessions,
+) -> list[Route]:
+    protected = require_token(limited, None)
+    signed_in = require_token(limited, people)
     return [
-        Route(PATH, protected),
-        Route(f"{PATH}/", protected),
+        *_mcp_routes(protected),
+        *(Route(route.path, signed_in, methods=route.methods) for route in web.protected),
+        *(Route(route.path, limited, methods=route.methods) for route in web.public),
         Route("/healthz", _healthy, methods=["GET"]),
         Route("/readyz", _readiness_endpoint(app), methods=["GET"]),
-        Route("/metrics", require_token(_MetricsEndpoint(metrics)), methods=["GET"]),
+        Route("/metrics", require_token(_MetricsEndpoint(metrics), None), methods=["GET"]),
         *_metadata_routes(settings),
     ]
 
 
-def _token_check(settings: Settings) -> Callable[[ASGIApp], ASGIApp]:
-    """Return a function that puts authentication in front of an application, if a token is required."""
+def _token_verifiers(settings: Settings) -> list[TokenVerifier]:
     verifiers: list[TokenVerifier] = []
     if settings.tokens or settings.auth_token_file:
         verifiers.append(TokenFile(settings.tokens, settings.auth_token_file))
-    metadata_url = None
     if settings.oauth.issuer:
         verifiers.append(JwtVerifier(settings.oauth))
-        metadata_url = str(build_resource_metadata_url(AnyHttpUrl(str(settings.oauth.resource))))
+    return verifiers
+
+
+def _token_check(settings: Settings, verifiers: list[TokenVerifier], wrong_tokens: WrongTokens) -> TokenCheck:
+    """Return a function that puts authentication in front of an application, if a token is required."""
     if not verifiers:
-        return lambda app: app
-    return functools.partial(
-        BearerAuthMiddleware,
-        verifiers=verifiers,
-        wrong_tokens=WrongTokens(),
+        return lambda app, _sessions: app
+    metadata_url = None
+    if settings.oauth.issuer:
+        metadata_url = str(build_resource_metadata_url(AnyHttpUrl(str(settings.oauth.resource))))
+    return lambda app, sessions: BearerAuthMiddleware(
+        app,
+        verifiers,
+        wrong_tokens,
         scopes=settings.oauth.scopes,
         metadata_url=metadata_url,
+        sessions=sessions,
     )
 
 
@@ -193,7 +243,7 @@ async def _healthy(_request: Request) -> Response:
 
 
 async def _not_found(_request: Request, _error: Exception) -> Response:
-    return ErrorResponse(404, f"Not found; the MCP endpoint is {PATH}.")
+    return ErrorResponse(404, f"Not found; the MCP endpoint is {addresses.MCP}.")
 
 
 async def _not_allowed(_request: Request, error: Exception) -> Response:

@@ -1,4 +1,7 @@
-"""Bearer authentication: tokens of the settings or of an identity provider; guessing is slowed down."""
+"""Bearer authentication: tokens of the settings or of an identity provider; guessing is slowed down.
+
+On the page and the API, the session of a person who signed in counts as their token.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcp.server.auth.provider import AccessToken
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
@@ -54,6 +58,18 @@ class TokenVerifier(Protocol):
         ...
 
 
+class Sessions(Protocol):
+    """The sessions of people who signed in on the page, and the page that asks them to."""
+
+    async def find_access(self, scope: Scope) -> AccessToken | None:
+        """Return what the session of a request grants, or None."""
+        ...
+
+    def sign_in_page(self, scope: Scope, refused: ErrorResponse) -> Response | None:
+        """Return the page for a request that lacks a token, or None if a program sent it."""
+        ...
+
+
 class WrongTokens:
     """Counts the wrong tokens of each address; one throttle serves all paths that require a token."""
 
@@ -76,8 +92,10 @@ class BearerAuthMiddleware:
         *,
         scopes: Sequence[str] = (),
         metadata_url: str | None = None,
+        sessions: Sessions | None = None,
     ) -> None:
         self._app = app
+        self._sessions = sessions
         self._verifiers = verifiers
         self._wrong_tokens = wrong_tokens
         self._scopes = scopes
@@ -85,12 +103,16 @@ class BearerAuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
-        response = await self._authenticate(scope)
-        await (response or self._app)(scope, receive, send)
+        refused = await self._authenticate(scope)
+        page = self._sessions.sign_in_page(scope, refused) if refused and self._sessions else None
+        await (page or refused or self._app)(scope, receive, send)
 
     async def _authenticate(self, scope: Scope) -> ErrorResponse | None:
         """Record who sends a request, or return the error."""
         token = _bearer_token(scope)
+        if token is None and self._sessions is not None and (access := await self._sessions.find_access(scope)):
+            record_access(scope, access)
+            return None
         if token is None:
             return self._challenge(401, None, "A bearer token is required: send 'Authorization: Bearer TOKEN'.")
         try:
@@ -107,8 +129,7 @@ class BearerAuthMiddleware:
         missing = [name for name in self._scopes if verifier.has_scopes and name not in access.scopes]
         if missing:
             return self._challenge(403, "insufficient_scope", f"The token lacks the scope {missing[0]}.")
-        scope["user"] = AuthenticatedUser(access)
-        set_caller(scope, replace(get_caller(scope), client=access.client_id))
+        record_access(scope, access)
         return None
 
     def _refuse_wrong_token(self, address: str) -> ErrorResponse:
@@ -121,6 +142,12 @@ class BearerAuthMiddleware:
         fields = {"error": error, "scope": " ".join(self._scopes), "resource_metadata": self._metadata_url}
         challenge = ", ".join(f'{name}="{value}"' for name, value in fields.items() if value)
         return ErrorResponse(status, description, headers={"WWW-Authenticate": f"Bearer {challenge}".strip()})
+
+
+def record_access(scope: Scope, access: AccessToken) -> None:
+    """Record who sends a request."""
+    scope["user"] = AuthenticatedUser(access)
+    set_caller(scope, replace(get_caller(scope), client=access.client_id))
 
 
 def _bearer_token(scope: Scope) -> str | None:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from starlette.responses import JSONResponse
+
+from openzim_mcp import addresses
+from openzim_mcp.web.problems import ProblemResponse
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 _ERROR_CODES = {
     400: "bad_request",
@@ -23,7 +31,7 @@ _ERROR_CODES = {
 
 
 class ErrorResponse(JSONResponse):
-    """A JSON response that says in one sentence why a request is refused, and what would help."""
+    """A JSON response that says in one sentence why a request is refused; to clients of the API, a problem document."""
 
     def __init__(
         self, status: int, description: str, *, retry_after: float | None = None, headers: dict[str, str] | None = None
@@ -34,7 +42,16 @@ class ErrorResponse(JSONResponse):
         if status in {400, 408, 413, 431}:
             # The next bytes on this connection may be the rest of the refused request.
             response_headers["Connection"] = "close"
-        super().__init__({"error": _ERROR_CODES[status], "error_description": description}, status, response_headers)
+        code = _ERROR_CODES[status]
+        super().__init__({"error": code, "error_description": description}, status, response_headers)
+        self._problem = ProblemResponse(status, description, headers=response_headers, operation=code)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        if addresses.is_api(scope["path"]):
+            await self._problem(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 SERVER_ERROR = -32000

@@ -16,12 +16,13 @@ from mcp.server.streamable_http import check_accept_headers
 from starlette.requests import Request
 from starlette.responses import Response
 
+from openzim_mcp.http.bodies import BodyTooLarge, Replay, body_parts
 from openzim_mcp.http.errors import ErrorResponse, InvalidMessageResponse
 from openzim_mcp.http.exchange import ByteBudget, Exchange, TooManyBytes
 from openzim_mcp.http.middleware import SESSION_ID, client_key, get_header, is_event_stream, is_stateless_version
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -79,10 +80,6 @@ _message_decoder = msgspec.json.Decoder(_RpcMessage)
 _batch_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class _BodyTooLarge(Exception):
-    """A body exceeds the limit."""
-
-
 class _InvalidMessage(Exception):
     """A body is not a message; `response` says why."""
 
@@ -115,13 +112,13 @@ class MessageMiddleware:
         client = client_key(scope)
         body = bytearray()
         try:
-            async for part in _body_parts(scope, receive):
+            async for part in body_parts(scope, receive, MAX_BODY_BYTES):
                 self._bodies.add(client, len(part))
                 body += part
             await self._serve_body(scope, receive, send, bytes(body))
         except TooManyBytes:
             await ErrorResponse(429, "Too many large requests are in progress.", retry_after=1)(scope, receive, send)
-        except _BodyTooLarge:
+        except BodyTooLarge:
             await _TOO_LARGE(scope, receive, send)
         except _InvalidMessage as error:
             await error.response(scope, receive, send)
@@ -143,7 +140,7 @@ class MessageMiddleware:
         is_stream = is_event_stream(scope)
         try:
             with self._reserved_id(scope, request_id), self._shutdown.request(is_stream=is_stream) as ending:
-                await self._app(scope, _Replay(receive, body).receive, exchange.send)
+                await self._app(scope, Replay(receive, body).receive, exchange.send)
                 await exchange.finish()
             if ending.cancelled_caught and not is_stream:
                 await exchange.fail(scope, receive, request_id, _ENDING)
@@ -234,36 +231,6 @@ class _Collected:
 
     def as_events(self) -> bytes:
         return bytes(self._body) if self._is_stream or not self._body else _as_event(bytes(self._body))
-
-
-class _Replay:
-    """Passes on a body that was read already, then waits for the client to disconnect."""
-
-    def __init__(self, receive: Receive, body: bytes) -> None:
-        self._receive = receive
-        self._body: bytes | None = body
-
-    async def receive(self) -> Message:
-        if self._body is not None:
-            body, self._body = self._body, None
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await self._receive()
-
-
-async def _body_parts(scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
-    """Yield the body of a request, unless it is too large."""
-    remaining = MAX_BODY_BYTES
-    more_body = True
-    if int(get_header(scope["headers"], b"content-length") or 0) > MAX_BODY_BYTES:
-        raise _BodyTooLarge
-    while more_body:
-        message = await receive()
-        part = message.get("body", b"")
-        remaining -= len(part)
-        if remaining < 0:
-            raise _BodyTooLarge
-        yield part
-        more_body = message.get("more_body", False)
 
 
 def _parse_message(body: bytes) -> _RpcMessage:

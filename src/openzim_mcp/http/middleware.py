@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import MutableHeaders
 
+from openzim_mcp import addresses
 from openzim_mcp.app.caller import Caller, get_caller, set_caller
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ def is_stateless_version(scope: Scope) -> bool:
 
 def is_event_stream(scope: Scope) -> bool:
     """Whether a request asks for a stream of notifications, which lasts as long as the client wants."""
+    if scope["path"].rstrip("/") != addresses.MCP:
+        return False
     # In the stateless version the header has to agree with the body; other versions do not know it.
     is_listen = get_header(scope["headers"], b"mcp-method") == b"subscriptions/listen"
     return scope["method"] == "GET" or (is_listen and is_stateless_version(scope))

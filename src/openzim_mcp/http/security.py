@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 
+from openzim_mcp import addresses
+from openzim_mcp.app.caller import get_caller, set_caller
 from openzim_mcp.config import HOST, LOOPBACK_HOSTS
 from openzim_mcp.http.errors import ErrorResponse
+from openzim_mcp.http.middleware import is_trusted_proxy
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from openzim_mcp.http.middleware import Network
 
 MAX_HEADER_BYTES = 32 * 1024
 # Probes reveal nothing, and ask by whatever address they know.
@@ -31,8 +37,19 @@ _ABSOLUTE_TARGET = re.compile(rb"https?://(?P<authority>[^/]*)(?P<path>/.*)?", r
 class HostOriginMiddleware:
     """Refuse requests whose Host or Origin is not allowed, and name the setting that would allow it."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Collection[str], origins: Collection[str], is_local: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Collection[str],
+        origins: Collection[str],
+        is_local: bool,
+        public_url: str | None = None,
+        proxies: Sequence[Network] = (),
+    ) -> None:
         self._app = app
+        self._public_url = public_url
+        self._proxies = proxies
         self._hosts = {host.lower() for host in hosts}
         self._origins = {origin.lower().rstrip("/") for origin in origins}
         self._is_local = is_local
@@ -43,6 +60,8 @@ class HostOriginMiddleware:
         error = check_framing(scope)
         if error is None and scope["path"] not in UNCHECKED_PATHS:
             error = self._check_host(scope) or self._check_origin(scope)
+            base_url = self._public_url or _request_url(scope, self._proxies)
+            set_caller(scope, replace(get_caller(scope), base_url=base_url))
         await (error or self._app)(scope, receive, send)
 
     def _check_host(self, scope: Scope) -> ErrorResponse | None:
@@ -61,7 +80,11 @@ class HostOriginMiddleware:
 
     def _check_origin(self, scope: Scope) -> ErrorResponse | None:
         origins = Headers(scope=scope).getlist("origin")
-        return None if all(map(self.allows_origin, origins)) else _origin_error(origins[0])
+        # The fonts of a page without an origin of its own are asked for with `null`; its path is the secret.
+        is_content = scope["path"].startswith(f"{addresses.CONTENT}/") and scope["method"] == "GET"
+        if is_content or all(self.allows_origin(origin) or is_own_origin(scope, origin) for origin in origins):
+            return None
+        return _origin_error(origins[0])
 
     def allows_origin(self, origin: str) -> bool:
         """Whether pages of an origin may send requests: listed ones, and local ones if the server is local."""
@@ -69,6 +92,12 @@ class HostOriginMiddleware:
         host = HOST.fullmatch(authority)
         is_loopback = host is not None and host["name"] in LOOPBACK_HOSTS and scheme in {"http", "https"}
         return (self._is_local and is_loopback) or origin.lower() in self._origins
+
+
+def is_own_origin(scope: Scope, origin: str) -> bool:
+    """Return whether a request comes from a page of this server, by the name that the request was sent to."""
+    scheme, _, authority = origin.lower().partition("://")
+    return scheme in {"http", "https"} and authority == Headers(scope=scope).get("host", "").lower()
 
 
 class OriginCorsMiddleware(CORSMiddleware):
@@ -93,6 +122,16 @@ class OriginCorsMiddleware(CORSMiddleware):
         """Answer a preflight request."""
         origin = request_headers["origin"]
         return super().preflight_response(request_headers) if self._allows_origin(origin) else _origin_error(origin)
+
+
+def _request_url(scope: Scope, proxies: Sequence[Network]) -> str:
+    """Return the address that a client sent its request to; a trusted proxy tells whether that was over TLS."""
+    headers = Headers(scope=scope)
+    peer = scope.get("client")
+    is_proxied = peer is not None and is_trusted_proxy(str(peer[0]), proxies)
+    forwarded = headers.get("x-forwarded-proto", "").lower() if is_proxied else ""
+    scheme = forwarded if forwarded in {"http", "https"} else scope["scheme"]
+    return f"{scheme}://{headers.get('host', '')}"
 
 
 def resolve_target(scope: Scope) -> Scope:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import logging
 import math
 import os
 import signal
 import socket
-import sys
 import tempfile
 from typing import TYPE_CHECKING
 
 import uvicorn
 
-from openzim_mcp import logs, telemetry
+from openzim_mcp import addresses, logs, server_state, telemetry
 from openzim_mcp.errors import OpenZimMcpConfigurationError
 from openzim_mcp.http import connections, metrics, security
 from openzim_mcp.http.supervisor import Supervisor
+from openzim_mcp.memory import return_large_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 30
-_M_MMAP_THRESHOLD = -3
-_SEPARATE_BLOCK_BYTES = 256 * 1024
+_LOOPBACK_BY_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 # After the calls have ended, at their deadline, the rest of a shutdown has this time.
 _SHUTDOWN_SECONDS = 5
 
@@ -43,7 +41,7 @@ def run_server(settings: Settings, make_app: Callable[[Settings], ASGIApp], summ
     if hasattr(signal, "SIGHUP"):
         # Usually a request to reload, but the token file is reloaded without it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with _bind(settings) as listener:
+    with _bind(settings) as listener, _recorded(settings, listener):
         _log_address(settings, listener, summary)
         if settings.processes == 1:
             _serve(settings, make_app, listener)
@@ -52,6 +50,13 @@ def run_server(settings: Settings, make_app: Callable[[Settings], ASGIApp], summ
             serve = functools.partial(_serve_in_process, settings, make_app)
             grace_seconds = _grace_seconds(settings) + _SHUTDOWN_SECONDS
             return Supervisor(settings.processes, serve, listener, grace_seconds=grace_seconds).run()
+
+
+def _recorded(settings: Settings, listener: socket.socket) -> contextlib.AbstractContextManager[None]:
+    """Record that this server runs, so that commands can link to its page."""
+    host, port = listener.getsockname()[:2]
+    address = f"http://{_authority(_LOOPBACK_BY_WILDCARD.get(host, host), port)}"
+    return server_state.recorded_server(address, settings.public_url or address, settings.served_directories)
 
 
 @contextlib.contextmanager
@@ -76,7 +81,7 @@ def _serve_in_process(settings: Settings, make_app: Callable[[Settings], ASGIApp
 
 
 def _serve(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener: socket.socket) -> None:
-    _return_large_blocks()
+    return_large_blocks()
     # uvicorn raises the signal again after it has stopped; the default action would turn that into a failure.
     signal.signal(signal.SIGTERM, _ignore_signal)
     config = uvicorn.Config(
@@ -95,16 +100,6 @@ def _serve(settings: Settings, make_app: Callable[[Settings], ASGIApp], listener
         h11_max_incomplete_event_size=security.MAX_HEADER_BYTES,
     )
     uvicorn.Server(config).run([listener])
-
-
-def _return_large_blocks() -> None:
-    """Let the C library return the memory of large responses to the system at once (glibc).
-
-    Otherwise it raises its threshold for separate blocks to the largest one that was freed, up to 32 MiB.
-    """
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _SEPARATE_BLOCK_BYTES)
 
 
 def _grace_seconds(settings: Settings) -> int:
@@ -135,11 +130,16 @@ def _bind(settings: Settings) -> socket.socket:
 def _log_address(settings: Settings, listener: socket.socket, summary: str) -> None:
     """Log where the server listens, what it serves and how to connect."""
     host, port = listener.getsockname()[:2]
-    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    url = f"http://{authority}/mcp"
+    authority = _authority(host, port)
+    url = f"http://{authority}{addresses.MCP}"
     header = ' --header "Authorization: Bearer TOKEN"' if settings.requires_token else ""
     log.info("%s on %s; connect with: claude mcp add --transport http zim %s%s", summary, url, url, header)
+    log.info("open %s/ in a browser", settings.public_url or f"http://{authority}")
     if not settings.requires_token and not settings.is_local:
         log.warning("authentication is off: anyone who can reach %s has access", authority)
     if not settings.has_sessions:
         log.info("stateless: clients that send initialize cannot subscribe to resources")
+
+
+def _authority(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -46,10 +46,20 @@ class TokenFile:
             threading.Thread(target=self._watch, args=(file,), daemon=True).start()
             self._was_read.wait(_FIRST_READ_SECONDS)
 
+    @property
+    def digests(self) -> list[bytes]:
+        """What the valid tokens hash to."""
+        return [*self._digests, *self._file_digests]
+
+    @staticmethod
+    def digest_of(token: str) -> bytes:
+        """Return what a token hashes to."""
+        return hashlib.sha256(token.encode()).digest()
+
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return what a token grants, or None; the time that takes reveals nothing about the valid tokens."""
-        digest = hashlib.sha256(token.encode()).digest()
-        matches = [hmac.compare_digest(digest, valid) for valid in (*self._digests, *self._file_digests)]
+        digest = self.digest_of(token)
+        matches = [hmac.compare_digest(digest, valid) for valid in self.digests]
         if self._reading_since and time.monotonic() - self._reading_since > _UNRESPONSIVE_SECONDS:
             self._log_problem("it does not respond")
         if not any(matches) and not self._was_read.is_set():

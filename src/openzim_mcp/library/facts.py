@@ -34,6 +34,9 @@ _FACT_TTL_SECONDS = 30 * 24 * 3600
 """Facts expire, as a disk may lose bits without changing the identity of a file."""
 _MAX_ARCHIVES_ON_DISK = 1000
 _MAX_SLOW_ENTRIES = 1000
+_MAX_CRASHED_ENTRIES = 200
+_MAX_SLOW_CALLS = 2
+_SLOW_PAUSE_SECONDS = 30
 _CRASH = "index_crash"
 
 
@@ -63,6 +66,12 @@ class ArchiveFacts:
     """What is quarantined; None until the disk was asked."""
     slow_entries: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_MAX_SLOW_ENTRIES))
     """The entries whose reading took longer than a call may."""
+    crashed_entries: LRUCache[str, bool] = field(default_factory=lambda: LRUCache(_MAX_CRASHED_ENTRIES))
+    """The entries that ended a worker when they were read."""
+    slow_calls: int = 0
+    """How many calls, one after the other, waited for the disk until their deadline."""
+    paused_until: float = 0.0
+    """When the archive is asked again after several of these, by the monotonic clock."""
     saved: dict[str, object] = field(default_factory=dict)
     """Facts that are on disk too, in case the disk cannot be written."""
 
@@ -80,6 +89,15 @@ class _Saved(msgspec.Struct, Generic[Fact], frozen=True):
     uuid: str
     saved_at: float
     fact: Fact
+
+
+def archive_too_slow(archive: ArchiveFile, reason: str) -> errors.ArchiveTooSlow:
+    """Return the error for an archive on a disk that does not answer in time."""
+    return errors.ArchiveTooSlow(
+        f"{archive.name!r} is on a slow disk: {reason}.",
+        hint="Ask again: what has been read stays in memory. `openzim-mcp doctor` measures the disk.",
+        archive=archive.file_name,
+    )
 
 
 class FactStore:
@@ -126,6 +144,7 @@ class FactStore:
         facts = self.of(archive.identity)
         facts.incidents = {}
         facts.slow_entries.clear()
+        facts.crashed_entries.clear()
         facts.saved.pop(_CRASH, None)
         with contextlib.suppress(OSError):
             os.unlink(self._path(archive, _CRASH))
@@ -134,6 +153,25 @@ class FactStore:
         """Do not read an entry again until the archive is checked or its file changes."""
         self.of(archive.identity).slow_entries[entry] = True
 
+    def mark_crashed(self, archive: ArchiveFile, entry: str) -> None:
+        """Leave an entry out of calls until the archive is checked or its file changes: reading it ended a worker."""
+        self.of(archive.identity).crashed_entries[entry] = True
+
+    def note_slow_disk(self, archive: ArchiveFile) -> None:
+        """Count a call that waited for the disk until its deadline; after several, leave the archive alone for a while.
+
+        Slowness is not damage: nothing is quarantined.
+        """
+        facts = self.of(archive.identity)
+        facts.slow_calls += 1
+        if facts.slow_calls >= _MAX_SLOW_CALLS:
+            facts.paused_until = time.monotonic() + _SLOW_PAUSE_SECONDS
+
+    def note_reply(self, archive: ArchiveFile) -> None:
+        """Record that an archive has answered a call in time."""
+        facts = self.of(archive.identity)
+        facts.slow_calls, facts.paused_until = 0, 0.0
+
     def require_open(self, archive: ArchiveFile, *, asks_index: bool, entry: str | None = None) -> None:
         """Raise `ArchiveQuarantined` if the archive is quarantined, or for a call to the index if that is.
 
@@ -141,6 +179,9 @@ class FactStore:
         """
         if entry in self.of(archive.identity).slow_entries:
             raise errors.entry_too_slow(archive.name, safe_line(entry or "", 200))
+        facts = self.of(archive.identity)
+        if time.monotonic() < facts.paused_until:
+            raise archive_too_slow(archive, f"the last {facts.slow_calls} calls waited for its disk in vain")
         incidents = self.incidents(archive)
         incident = incidents.get("archive") or (incidents.get("index") if asks_index else None)
         if incident is None:

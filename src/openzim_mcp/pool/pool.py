@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 import anyio
 import msgspec
+from anyio import lowlevel
 
 from openzim_mcp import calls, errors
 from openzim_mcp.calls import Call, Result
+from openzim_mcp.library.facts import archive_too_slow
 from openzim_mcp.pool.fair_queue import FairSlots
 from openzim_mcp.pool.process import WorkerExited, WorkerProcess, require_success, start_worker
 from openzim_mcp.text import safe_line
@@ -38,6 +40,10 @@ ProgressCallback = Callable[[int, int], Awaitable[None]]
 _IDLE_SECONDS = 60
 _ABANDONED_SECONDS = 2
 """How long a call that nobody waits for may still take before its worker is ended: most are done in no time."""
+_CALLS_PER_WORKER = 2
+"""Calls of one request that wait at once: the next one is there when a worker is free."""
+_MAX_CRASHES_PER_CALL = 4
+"""After so many documents that each ended a worker, a call ends with an error."""
 _RESTARTS_PER_SECOND = 4
 _RESTART_BURST = 20
 
@@ -61,6 +67,7 @@ class Pool:
         self._deadline = deadline
         self._memory_mib = memory_mib
         self._slots = FairSlots(workers)
+        self._calls_at_once = _CALLS_PER_WORKER * workers
         self._idle: list[WorkerProcess] = []
         self._start_lock = anyio.Lock()
         self._restarts = TokenBucket(_RESTARTS_PER_SECOND, _RESTART_BURST)
@@ -100,18 +107,23 @@ class Pool:
         results: dict[str, Result] = {}
         failures: dict[str, errors.OpenZimMcpError] = {}
 
-        async def call_one(archive: ArchiveFile) -> None:
-            try:
-                results[archive.name] = await self.call(archive, call)
-            except errors.OpenZimMcpError as error:
-                failures[archive.name] = error
-            if progress:
-                await progress(len(results) + len(failures), len(archives))
+        remaining = iter(archives)
+
+        async def call_next() -> None:
+            for archive in remaining:
+                await lowlevel.checkpoint()  # results that are kept take no time, but there may be a thousand
+                try:
+                    results[archive.name] = await self.call(archive, call)
+                except errors.OpenZimMcpError as error:
+                    failures[archive.name] = error
+                if progress:
+                    await progress(len(results) + len(failures), len(archives))
 
         with anyio.move_on_after(self._deadline if timeout is None else timeout):
             async with anyio.create_task_group() as tasks:
-                for archive in archives:
-                    tasks.start_soon(call_one, archive)
+                # A task for each archive would cost more than many a call, to start and to cancel.
+                for _ in range(min(len(archives), self._calls_at_once)):
+                    tasks.start_soon(call_next)
         too_late = errors.OpenZimMcpArchiveError("It did not answer before the deadline.")
         names = [archive.name for archive in archives]
         return Outcomes(
@@ -126,7 +138,8 @@ class Pool:
         if cached is not None:
             return cached
         result, size = await self._call_worker(archive, call)
-        self.results.put(call, archive.identity, result, size)
+        if not getattr(result, "is_partial", False):
+            self.results.put(call, archive.identity, result, size)
         return result
 
     async def _call_worker(self, archive: ArchiveFile, call: Call[Result]) -> tuple[Result, int]:
@@ -137,30 +150,42 @@ class Pool:
                 hint="Download the file again, or wait until it is complete.",
                 archive=archive.file_name,
             )
-        try:
-            reply = await self._request(archive, call)
-        except WorkerExited as exited:
-            if not exited.was_killed:
-                raise
-            reply = await self._retry(archive, call)
-        success = require_success(archive, reply)
+        success = require_success(archive, await self._request_until_read(archive, call))
         return calls.decode_result(call, success.result), len(memoryview(success.result))
 
-    async def _request(self, archive: ArchiveFile, call: Call[Any]) -> calls.Reply:
+    async def _request_until_read(self, archive: ArchiveFile, call: Call[Any]) -> calls.Reply:
+        """Return the reply; a document that ended the worker is left out of the next attempt."""
+        for _ in range(_MAX_CRASHES_PER_CALL):
+            try:
+                return await self._request(archive, call)
+            except WorkerExited as exited:
+                if exited.was_killed:
+                    return await self._retry(archive, call)
+        raise errors.WorkerFailed(
+            f"Several documents of {archive.name!r} crashed the reader.",
+            hint="Ask again: they are left out from now on.",
+            archive=archive.file_name,
+        )
+
+    async def _request(self, archive: ArchiveFile, call: Call[Any], *, in_new_worker: bool = False) -> calls.Reply:
         await self._slots.acquire()
         is_abandoned = False
         try:
             self.facts.require_open(archive, asks_index=call.asks_index, entry=call.entry)
-            worker = await self._take(archive)
+            worker = await (self._start() if in_new_worker else self._take(archive))
             try:
                 with anyio.fail_after(self._deadline):
-                    reply = await worker.request(archive, call)
+                    reply = await worker.request(
+                        archive, call, crashed_entries=self.facts.of(archive.identity).crashed_entries
+                    )
             except TimeoutError:
-                await worker.stop()
-                self._quarantine(archive, call, f"it took longer than {self._deadline:g} s", is_timeout=True)
+                await self._end_late(worker, archive, call)
             except WorkerExited as exited:
                 await worker.stop()
                 if exited.was_killed:
+                    raise
+                if worker.reading:
+                    self._leave_out(archive, worker.reading, f"it {exited}")
                     raise
                 self._quarantine(archive, call, f"it {exited}", is_timeout=False)
             except anyio.get_cancelled_exc_class():
@@ -171,11 +196,33 @@ class Pool:
             except BaseException:
                 await worker.stop()
                 raise
+            self.facts.note_reply(archive)
+            had_others_open = bool(worker.last_archive)
             await self._put_back(worker, archive, reply)
-            return reply
         finally:
             if not is_abandoned:
                 self._slots.release()
+        if _is_out_of_memory(reply) and had_others_open:
+            return await self._request(archive, call, in_new_worker=True)
+        return reply
+
+    async def _end_late(self, worker: WorkerProcess, archive: ArchiveFile, call: Call[Any]) -> NoReturn:
+        """End a worker that exceeded its deadline, and raise the error of what was slow: disk, document, archive."""
+        is_computing = await worker.is_computing()
+        await worker.stop()
+        if not is_computing:
+            self.facts.note_slow_disk(archive)
+            raise archive_too_slow(archive, f"a call waited for it for {self._deadline:g} s") from None
+        reason = f"it took longer than {self._deadline:g} s"
+        if worker.reading:
+            self._leave_out(archive, worker.reading, reason)
+            raise errors.entry_too_slow(archive.name, safe_line(worker.reading, 200)) from None
+        self._quarantine(archive, call, reason, is_timeout=True)
+
+    def _leave_out(self, archive: ArchiveFile, entry: str, reason: str) -> None:
+        """Do not read a document again, and keep its archive."""
+        self.facts.mark_crashed(archive, entry)
+        log.warning("a document of %s is left out: %s", archive.name, reason)
 
     async def _finish_abandoned(self, worker: WorkerProcess, archive: ArchiveFile) -> None:
         """Give a worker a moment to finish a call that was cancelled, so that it need not be started again."""
@@ -192,7 +239,7 @@ class Pool:
 
     async def _put_back(self, worker: WorkerProcess, archive: ArchiveFile, reply: calls.Reply) -> None:
         """Make a worker idle; one that ran out of memory is ended."""
-        if isinstance(reply, calls.Failure) and reply.error == errors.OutOfMemory.__name__:
+        if _is_out_of_memory(reply):
             await worker.stop()
         else:
             self._put_idle(worker, archive)
@@ -274,3 +321,7 @@ class Pool:
         worker.last_archive = archive.name if archive else ""
         worker.idle_since = anyio.current_time()
         self._idle.append(worker)
+
+
+def _is_out_of_memory(reply: calls.Reply) -> bool:
+    return isinstance(reply, calls.Failure) and reply.error == errors.OutOfMemory.__name__

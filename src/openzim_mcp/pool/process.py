@@ -18,7 +18,7 @@ from openzim_mcp import calls, errors
 from openzim_mcp.logs import TRACEBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from anyio.abc import Process
 
@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 
 _START_TIMEOUT_SECONDS = 60
 _SETTINGS_PREFIX = "OPENZIM_MCP_"
+_MAX_PATH_CHARS = 10_000
+_STATE_SAMPLES = 9
+_STATE_INTERVAL_SECONDS = 0.01
 
 
 class WorkerExited(Exception):
@@ -59,6 +62,8 @@ class WorkerProcess:
         self._output = BufferedByteReceiveStream(process.stdout)
         self._frame_bytes: int | None = None
         """The size of the frame that is being received: its header has been read."""
+        self.reading = ""
+        """The entry that it is reading with a library that may end it."""
         self.last_archive = ""
         self.idle_since = 0.0
 
@@ -91,18 +96,26 @@ class WorkerProcess:
         return self._process.returncode is None
 
     async def request(
-        self, archive: ArchiveFile, call: calls.Call[Any], on_progress: Callable[[calls.Progress], None] | None = None
+        self,
+        archive: ArchiveFile,
+        call: calls.Call[Any],
+        on_progress: Callable[[calls.Progress], None] | None = None,
+        crashed_entries: Iterable[str] = (),
     ) -> calls.Reply:
         """Send a call and return the reply; or raise `WorkerExited`."""
-        request = calls.Request(call.function, archive.name, archive.parts, msgspec.Raw(calls.encode_call(call)))
+        self.reading = ""
+        arguments = msgspec.Raw(calls.encode_call(call))
+        request = calls.Request(call.function, archive.name, archive.parts, arguments, tuple(crashed_entries))
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._input.send(calls.encode_frame(request))
         return await self.receive(on_progress)
 
     async def receive(self, on_progress: Callable[[calls.Progress], None] | None = None) -> calls.Reply:
         """Return the next reply; if this is cancelled, the next call returns it."""
-        while isinstance(reply := await self._receive_frame(), calls.Progress):
-            if on_progress:
+        while isinstance(reply := await self._receive_frame(), calls.Progress | calls.Reading):
+            if isinstance(reply, calls.Reading):
+                self.reading = reply.entry[:_MAX_PATH_CHARS]
+            elif on_progress:
                 on_progress(reply)
         return reply
 
@@ -120,6 +133,21 @@ class WorkerProcess:
         self._frame_bytes = None
         return calls.decode_reply(body)
 
+    async def is_computing(self) -> bool:
+        """Return whether the process runs, or would if a core were free, and does not wait for a disk.
+
+        True also where the system does not tell.
+        """
+        states = []
+        for _ in range(_STATE_SAMPLES):
+            try:
+                stat = await anyio.Path(f"/proc/{self._process.pid}/stat").read_text()
+            except OSError:
+                return True
+            states.append(stat.rpartition(")")[2].split()[0])
+            await anyio.sleep(_STATE_INTERVAL_SECONDS)
+        return states.count("R") > _STATE_SAMPLES // 2
+
     async def stop(self) -> None:
         """End the process and wait until it has ended, whatever it is doing."""
         with anyio.CancelScope(shield=True):
@@ -129,9 +157,14 @@ class WorkerProcess:
 
 
 async def start_worker(memory_mib: int, deadline: float) -> WorkerProcess:
-    """Start a worker process, or raise `WorkerFailed`."""
+    """Start a worker process, another one if something kills it before it is ready, or raise `WorkerFailed`."""
     try:
-        return await WorkerProcess.start(memory_mib, deadline)
+        try:
+            return await WorkerProcess.start(memory_mib, deadline)
+        except WorkerExited as exited:
+            if not exited.was_killed:
+                raise
+            return await WorkerProcess.start(memory_mib, deadline)
     except (WorkerExited, TimeoutError, OSError) as error:
         raise errors.WorkerFailed(
             "The process that reads archives cannot be started.",

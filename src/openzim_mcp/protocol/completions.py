@@ -76,6 +76,8 @@ COMPLETERS: dict[tuple[str, str], Completer] = {
     (uris.ARCHIVE_TEMPLATE, "name"): _complete_name_in_uri,
     (uris.ENTRY_TEMPLATE, "name"): _complete_name_in_uri,
     (uris.ENTRY_TEMPLATE, "path"): _complete_entry_path,
+    (uris.TEXT_TEMPLATE, "name"): _complete_name_in_uri,
+    (uris.TEXT_TEMPLATE, "path"): _complete_entry_path,
 }
 
 

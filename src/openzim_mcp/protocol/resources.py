@@ -1,4 +1,4 @@
-"""Resources: the list of archives, an overview of each, and every entry in its own type."""
+"""Resources: the list of archives, an overview of each, and every entry in its own type or as text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import msgspec
 
 from openzim_mcp import cursors, errors, uris
 from openzim_mcp.app import archives, health, references
-from openzim_mcp.calls.reading import ReadRawEntry
+from openzim_mcp.app.skills import is_skill_uri
+from openzim_mcp.calls.reading import ReadRawEntry, ReadText
+from openzim_mcp.protocol import app_view
 from openzim_mcp.protocol.context import caller_of
-from openzim_mcp.text import format_size, iso_time, safe_line
+from openzim_mcp.protocol.skills import read_skill_file
+from openzim_mcp.text import continuation_line, format_size, iso_time, safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from openzim_mcp.app.app import App
     from openzim_mcp.app.archives import Overview
     from openzim_mcp.calls.archive import Description
-    from openzim_mcp.calls.reading import RawEntry
+    from openzim_mcp.calls.reading import EntryText, RawEntry
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.context import RequestContext
     from openzim_mcp.uris import ZimUri
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 _LIST_METHOD = "resources/list"
 _RESOURCES_PER_PAGE = 100
 _JSON = "application/json"
+_MARKDOWN = "text/markdown"
+_MAX_TEXT_CHARS = 400_000
+_MAX_TITLE_CHARS = 300
 _DESCRIBE_TIMEOUT_SECONDS = 3.0
 _ICONS_SINCE = "2025-11-25"
 _MAX_ICON_CHARS = 96 << 10
@@ -60,7 +66,15 @@ TEMPLATES = (
         description="An article, picture or other file as it is, with its own type, up to 10 MiB; {path} as zim_search "
         "and zim_browse give it.",
     ),
+    types.ResourceTemplate(
+        uri_template=uris.TEXT_TEMPLATE,
+        name="text",
+        title="Text of an entry",
+        description="The text of an article or other entry as Markdown, for a model to read.",
+        mime_type=_MARKDOWN,
+    ),
 )
+_URI_TEMPLATES = [template.uri_template for template in TEMPLATES]
 
 
 @dataclass(frozen=True)
@@ -101,16 +115,22 @@ class Resources:
         """Read a resource. Every read is charged, even of a URI that does not exist."""
         uri = uris.parse_uri(params.uri)
         await self.app.charge(caller_of(context), _operation(uri))
+        if is_skill_uri(params.uri):
+            return read_skill_file(params.uri)
+        if params.uri == app_view.URI:
+            return app_view.read_view()
         if uri is None:
             raise errors.ResourceNotFound(
                 f"No resource {safe_line(params.uri, 200)!r}.",
-                hint=f"There are {uris.LIST_URI}, {uris.ARCHIVE_TEMPLATE} and {uris.ENTRY_TEMPLATE}.",
+                hint=f"There are {', '.join((uris.LIST_URI, *_URI_TEMPLATES))}.",
             )
         if uri.name is None:
             return _json_result(params.uri, await health.list_states(self.app))
         archive = await references.find_archive_of_uri(self.app, uri)
         if uri.path is None:
             return _json_result(params.uri, _overview_payload(await archives.read_overview(self.app, archive)))
+        if uri.is_text:
+            return _text_result(params.uri, await self.app.workers.call(archive, ReadText(params.uri, _MAX_TEXT_CHARS)))
         return _entry_result(params.uri, await self.app.workers.call(archive, ReadRawEntry(uri.path_candidates)))
 
 
@@ -183,15 +203,27 @@ def _json_result(uri: str, value: object) -> types.ReadResourceResult:
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
 
 
+def _entry_meta(path: str, title: str) -> dict[str, Any]:
+    return {"openzim-mcp/path": path, "openzim-mcp/title": title}
+
+
+def _text_result(uri: str, entry: EntryText) -> types.ReadResourceResult:
+    """Return the text of an entry below its title; a text that was cut says where `zim_get` continues it."""
+    shown = len(entry.content)
+    rest = continuation_line(shown, entry.characters) if shown < entry.characters else ""
+    heading = f"# {safe_line(entry.title, _MAX_TITLE_CHARS)}"
+    text = "\n\n".join(filter(None, (heading, entry.note, entry.content.strip("\n"), rest)))
+    content = types.TextResourceContents(
+        uri=uri, mime_type=_MARKDOWN, text=text, _meta=_entry_meta(entry.actual_path, entry.title)
+    )
+    return types.ReadResourceResult(contents=[content], ttl_ms=_ENTRY_TTL_MS, cache_scope="private")
+
+
 def _entry_result(uri: str, entry: RawEntry) -> types.ReadResourceResult:
     fields: dict[str, Any] = {
         "uri": uri,
         "mime_type": entry.mime_type,
-        "_meta": {
-            "openzim-mcp/path": entry.path,
-            "openzim-mcp/title": entry.title,
-            "openzim-mcp/size": entry.size,
-        },
+        "_meta": _entry_meta(entry.path, entry.title) | {"openzim-mcp/size": entry.size},
     }
     content: types.TextResourceContents | types.BlobResourceContents
     if entry.blob is None:

@@ -6,28 +6,33 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
-import msgspec
 from mcp import MCPError
 
 from openzim_mcp import errors
-from openzim_mcp.app import archives, health, reading, search
+from openzim_mcp.app import archives, connector, health, reading, search
 from openzim_mcp.app.arguments import ArchiveRequest, Request, parse_request
+from openzim_mcp.app.introduction import introduce_archives
 from openzim_mcp.app.query import ask
-from openzim_mcp.app.query.reply import QueryRequest, Reply
-from openzim_mcp.calls.reading import Article, BinaryEntry
+from openzim_mcp.app.query.reply import QueryRequest
+from openzim_mcp.protocol import app_view
 from openzim_mcp.protocol.context import caller_of
 from openzim_mcp.protocol.errors import fit_payload, hide_unexpected
+from openzim_mcp.protocol.results import ResultForm, structured_result, to_result
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    import msgspec
+
     from openzim_mcp.app.app import App
     from openzim_mcp.app.caller import Caller
+    from openzim_mcp.app.query.reply import Reply
     from openzim_mcp.config import Operation
     from openzim_mcp.protocol.context import RequestContext
 
-_STRUCTURED_CONTENT_SINCE = "2025-06-18"
+_LONG_RESULT: dict[str, object] = {"anthropic/maxResultSizeChars": 400_000}
+"""For a client that else writes a long result to a file."""
 _READ_ONLY = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 
 
@@ -45,8 +50,13 @@ class Tool:
     run: Callable[[App, Any, Caller], Awaitable[msgspec.Struct | Reply]]
     cost: Operation | None = None
     simple: bool = False
+    is_connector: bool = False
+    """Whether it is offered only with `connector_tools`."""
     introduction: Callable[[App], Awaitable[str]] | None = None
     """Returns the end of the description, if it depends on the archives."""
+    fields: dict[str, str] | None = None
+    """The fields that a program goes through in a result, with their types; None if a result may be text only."""
+    meta: dict[str, object] | None = None
 
     def to_wire(self, introduction: str = "") -> types.Tool:
         """Return the tool as clients see it."""
@@ -55,8 +65,15 @@ class Tool:
             title=self.title,
             description=self.description + introduction,
             input_schema=argument_schema(self.request),
+            output_schema=None if self.fields is None else _result_schema(self.fields),
             annotations=_READ_ONLY,
+            _meta=self.meta,
         )
+
+
+def _result_schema(fields: dict[str, str]) -> dict[str, Any]:
+    properties = {name: {"type": kind} for name, kind in fields.items()}
+    return {"type": "object", **({"properties": properties} if properties else {})}
 
 
 TOOLS = (
@@ -65,11 +82,13 @@ TOOLS = (
         "Ask",
         "Ask offline archives (Wikipedia and others) in plain words. A question brings the passages that answer it, "
         "with their source. Or say: list archives; search for X; get article X; summary, outline or links of X; "
-        "section S of X; related to X; compare X and Y; more; help. 'in NAME' asks one archive.",
+        "section S of X; find W in article X; related to X; compare X and Y; help. 'in NAME' asks one archive. "
+        "For more, repeat with the offset shown.",
         request=QueryRequest,
         run=ask.answer_query,
         simple=True,
-        introduction=archives.introduce_archives,
+        introduction=introduce_archives,
+        meta=app_view.TOOL_META,
     ),
     Tool(
         "zim_search",
@@ -77,13 +96,16 @@ TOOLS = (
         "Find articles by words, a question or a title, in one archive or in all; each with the passage that matches.",
         request=search.SearchRequest,
         run=search.search,
+        fields={"results": "array", "done": "boolean"},
     ),
     Tool(
         "zim_get",
         "Read an entry",
-        "Read an article by path, title or URL as Markdown; or its summary or outline, several entries, a file.",
+        "Read an article by path, title or URL as Markdown; or its summary or outline, the lines with some words, "
+        "several entries, a file.",
         request=reading.EntryRequest,
         run=reading.read_entry,
+        meta=_LONG_RESULT,
     ),
     Tool(
         "zim_get_section",
@@ -91,6 +113,7 @@ TOOLS = (
         "Read one section of an article, with its subsections and the names of its neighbours.",
         request=reading.SectionRequest,
         run=reading.read_section,
+        fields={"content": "string"},
         cost="default",
     ),
     Tool(
@@ -99,6 +122,7 @@ TOOLS = (
         "List the entries of an archive by namespace or folder, in order of their paths.",
         request=archives.BrowseRequest,
         run=archives.browse,
+        fields={"entries": "array", "done": "boolean"},
         cost="browse_namespace",
     ),
     Tool(
@@ -107,6 +131,7 @@ TOOLS = (
         "What an archive is: title, language, date, counts, main page, namespaces, indexes.",
         request=ArchiveRequest,
         run=archives.describe_archive,
+        fields={"metadata": "object"},
         cost="get_metadata",
     ),
     Tool(
@@ -115,6 +140,7 @@ TOOLS = (
         "The links of an article and where they lead, or the articles that are related to it.",
         request=reading.LinksRequest,
         run=reading.read_links,
+        fields={"outbound_links": "array", "done": "boolean"},
     ),
     Tool(
         "zim_health",
@@ -123,24 +149,49 @@ TOOLS = (
         request=health.HealthRequest,
         run=health.report_health,
         cost="default",
+        fields={},
+    ),
+    Tool(
+        "search",
+        "Search documents",
+        "Search the offline archives for documents; fetch reads one by its id.",
+        request=connector.ConnectorSearchRequest,
+        run=connector.search_documents,
+        is_connector=True,
+        fields={"results": "array"},
+    ),
+    Tool(
+        "fetch",
+        "Fetch a document",
+        "Read a document of the offline archives by its id.",
+        request=connector.ConnectorFetchRequest,
+        run=connector.fetch_document,
+        is_connector=True,
+        fields={"text": "string", "url": "string"},
+        meta=_LONG_RESULT,
     ),
 )
 
 
-def offered_tools(mode: str) -> list[Tool]:
+def offered_tools(mode: str, *, connector_tools: bool = False) -> list[Tool]:
     """Return the tools of a mode, always in the same order."""
-    return [tool for tool in TOOLS if tool.simple or mode == "advanced"]
+    return [tool for tool in TOOLS if (connector_tools if tool.is_connector else tool.simple or mode == "advanced")]
+
+
+def served_tools(app: App) -> list[Tool]:
+    """Return the tools that this server offers."""
+    return offered_tools(app.settings.tool_mode, connector_tools=app.settings.connector_tools)
 
 
 async def list_tools(app: App) -> list[types.Tool]:
     """Return the tools as clients see them now."""
-    tools = offered_tools(app.settings.tool_mode)
+    tools = served_tools(app)
     return [tool.to_wire(await tool.introduction(app) if tool.introduction else "") for tool in tools]
 
 
 async def call_tool(app: App, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
     """Run a tool; its errors become results."""
-    tools = {tool.name: tool for tool in offered_tools(app.settings.tool_mode)}
+    tools = {tool.name: tool for tool in served_tools(app)}
     tool = tools.get(params.name)
     if tool is None:
         raise MCPError(
@@ -151,65 +202,17 @@ async def call_tool(app: App, context: RequestContext, params: types.CallToolReq
         with hide_unexpected(tool.name):
             request = parse_request(tool.request, params.arguments)
             await app.charge(caller, *((tool.cost, 1) if tool.cost else request.cost()))
-            return _to_result(await tool.run(app, request, caller), context.protocol_version)
+            return to_result(await tool.run(app, request, caller), ResultForm.of(app, context))
     except errors.OpenZimMcpError as error:
         if isinstance(error, errors.OpenZimMcpValidationError):
             await app.refund_half(caller)
-        return _structured_result(fit_payload(error.payload(tool.name)), is_error=True)
+        return structured_result(fit_payload(error.payload(tool.name)), is_error=True)
 
 
 def _tool_caller(context: RequestContext) -> Caller:
     reports_progress = "progress_token" in (context.meta or {})
     progress = context.session.report_progress if reports_progress else None
     return replace(caller_of(context), progress=progress, connection=context.session.client_params, charges=[])
-
-
-def _to_result(result: msgspec.Struct | Reply, protocol_version: str) -> types.CallToolResult:
-    if isinstance(result, Reply):
-        return _reply_result(result)
-    if isinstance(result, Article):
-        return _text_result(result.markdown)
-    if isinstance(result, BinaryEntry):
-        return _binary_result(result, protocol_version)
-    return _structured_result(msgspec.to_builtins(result))
-
-
-def _reply_result(reply: Reply) -> types.CallToolResult:
-    result = _text_result(reply.markdown, _reply_meta(reply))
-    if reply.image is None:
-        return result
-    image = types.ImageContent(type="image", data=reply.image.data, mime_type=reply.image.mime_type)
-    return result.model_copy(update={"content": [*result.content, image]})
-
-
-def _binary_result(entry: BinaryEntry, protocol_version: str) -> types.CallToolResult:
-    """Return the bytes of an entry once: as structured content or, for clients without it, in the text."""
-    payload = msgspec.to_builtins(entry)
-    if protocol_version < _STRUCTURED_CONTENT_SINCE:
-        return _text_result(msgspec.json.encode(payload).decode())
-    text = msgspec.json.encode({name: value for name, value in payload.items() if name != "data"}).decode()
-    return _text_result(text).model_copy(update={"structured_content": payload})
-
-
-def _reply_meta(reply: Reply) -> dict[str, object] | None:
-    """Return what clients use beside the text: the cursor; of an answer also how likely it is, and from where."""
-    meta: dict[str, object] = {"openzim/next_cursor": reply.next_cursor} if reply.next_cursor else {}
-    if reply.answered is not None:
-        meta["openzim/answered"] = reply.answered
-        meta["openzim/confidence"] = reply.confidence
-        meta["openzim/sources"] = msgspec.to_builtins(reply.cited)
-    return meta or None
-
-
-def _text_result(text: str, meta: dict[str, object] | None = None) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], _meta=meta)
-
-
-def _structured_result(payload: dict[str, object], *, is_error: bool = False) -> types.CallToolResult:
-    text = msgspec.json.encode(payload).decode()
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], structured_content=payload, is_error=is_error
-    )
 
 
 # Keywords that do not change what a schema means, but cost the model tokens.

@@ -12,6 +12,8 @@ from openzim_mcp.text import normalize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from openzim_mcp.calls.page import MathElement
+
 BlockKind = Literal[
     "paragraph",
     "heading",
@@ -27,6 +29,7 @@ BlockKind = Literal[
     "notice",
 ]
 LinkKind = Literal["internal", "external", "media", "anchor"]
+MediaKind = Literal["image", "video", "audio"]
 SectionKind = Literal["text", "question", "answer", "references"]
 PassageKind = Literal["prose", "list", "table", "code", "facts", "caption"]
 
@@ -73,6 +76,8 @@ class Block(NamedTuple):
     section: int
     anchors: tuple[Anchor, ...] = ()
     """What stands before or inside it, by which it can be requested."""
+    locator: str = ""
+    """Where it is in a document that has pages or times: `p. 12`, `03:15`."""
 
     def as_line(self) -> str:
         """Return the block as part of a line."""
@@ -96,6 +101,23 @@ class Link(NamedTuple):
     section: int
 
 
+class Media(NamedTuple):
+    """A picture, video or sound of the archive, where it stands in a text; `text` describes it."""
+
+    kind: MediaKind
+    target: str
+    text: str
+    width: int = 0
+    height: int = 0
+
+
+class Formula(NamedTuple):
+    """A formula, where it stands in a text: its TeX, and its MathML if the page has it."""
+
+    tex: str
+    tree: MathElement | None = None
+
+
 class Passage(NamedTuple):
     """A piece of text of one section that can answer a question by itself."""
 
@@ -106,6 +128,8 @@ class Passage(NamedTuple):
     """The names of the facts in its lines, without years and "total": what a question would call them."""
     kind: PassageKind = "prose"
     """What most of the text is."""
+    locator: str = ""
+    """The page or time where it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +145,44 @@ class Section:
     end: int
     kind: SectionKind = "text"
     """Which post of a question-and-answer page it is, or whether it has references and links instead of text."""
+
+
+class Coordinates(NamedTuple):
+    """A place on Earth, in degrees."""
+
+    latitude: float
+    longitude: float
+
+    def __str__(self) -> str:
+        return f"{self.latitude:.5g}, {self.longitude:.6g}"
+
+
+_MAX_LATITUDE, _MAX_LONGITUDE = 90.0, 180.0
+
+
+def make_coordinates(latitude: float, longitude: float) -> Coordinates | None:
+    """Return coordinates, if there is such a place."""
+    if abs(latitude) <= _MAX_LATITUDE and abs(longitude) <= _MAX_LONGITUDE:
+        return Coordinates(latitude, longitude)
+    return None
+
+
+class Extent(NamedTuple):
+    """How much of a long document was read: the last page and how many there are."""
+
+    pages: int
+    total: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pages were read."""
+        return self.pages >= self.total
+
+
+def describe_extent(page: PageText) -> str:
+    """Return how many pages of a long document were read; empty if it was read whole."""
+    extent = getattr(page, "extent", None)
+    return f"{extent.pages} of {extent.total} pages" if extent and not extent.is_complete else ""
 
 
 class PageText(Protocol):
@@ -153,6 +215,12 @@ class Document:
     is_disambiguation: bool = False
     dropped: dict[str, int] = field(default_factory=dict)
     """How much was left out, by reason: characters of hidden text and markup, else elements."""
+    inline_objects: tuple[Link | Media | Formula, ...] = ()
+    """What the marks in the texts of a document for the page stand for; other documents have no marks."""
+    coordinates: Coordinates | None = None
+    """Where on Earth the subject is."""
+    extent: Extent | None = None
+    """How much of a document with pages this is."""
 
     @classmethod
     def without_sections(cls, blocks: tuple[Block, ...], dropped: dict[str, int] | None = None) -> Document:
@@ -223,6 +291,7 @@ class _PassageBuilder:
     def __init__(self) -> None:
         self.passages: list[Passage] = []
         self._section = 0
+        self._locator = ""
         self._kinds: list[PassageKind] = []
         self._pieces: list[str] = []
         self._chars = 0
@@ -231,9 +300,9 @@ class _PassageBuilder:
 
     def add_block(self, block: Block) -> None:
         text = block.text
-        if block.section != self._section:
+        if block.section != self._section or block.locator != self._locator:
             self.end_passage()
-            self._section = block.section
+            self._section, self._locator = block.section, block.locator
         kind = _PASSAGE_KINDS.get(block.kind, "prose")
         if kind == "facts":
             self.end_passage()
@@ -259,7 +328,7 @@ class _PassageBuilder:
         if stop:
             pieces, kinds = self._pieces[:stop], self._kinds[:stop]
             text, kind = (pieces[0], kinds[0]) if stop == 1 else ("\n".join(pieces), _main_kind(kinds, pieces))
-            self.passages.append(Passage(self._section, text, normalize(text), (), kind))
+            self.passages.append(Passage(self._section, text, normalize(text), (), kind, self._locator))
             self._pieces, self._kinds = self._pieces[stop:], self._kinds[stop:]
         self._chars = sum(map(len, self._pieces)) + kept if kept else 0
         self._introductions = kept

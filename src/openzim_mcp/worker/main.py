@@ -22,8 +22,10 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from openzim_mcp import calls, errors
-from openzim_mcp.calls import archive, reading, search
+from openzim_mcp.calls import archive, page, reading, search
+from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.page_timer import timer
+from openzim_mcp.worker.readers.pdf.crashes import crash_reporter
 from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import Identity, stat_parts
 
@@ -35,7 +37,7 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-CALL_MODULES = (archive, reading, search)
+CALL_MODULES = (archive, page, reading, search)
 """Imported so that every call is registered."""
 _GRACE_SECONDS = 2
 _RESERVED_DESCRIPTORS = 64
@@ -203,6 +205,7 @@ def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
             if deadline_seconds:
                 # The server ends a call that takes too long; this ends it if the server is gone.
                 faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
+            crash_reporter.start_call(lambda path: send(calls.Reading(path)), request.crashed_entries)
             reply = handle_request(archives, request, _ProgressReporter(send), deadline_seconds)
             faulthandler.cancel_dump_traceback_later()
             send(reply)
@@ -215,6 +218,7 @@ def main() -> None:
     # A page makes many objects and no cycles: fewer collections save a sixth of the time to read it.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    return_large_blocks()
     _exit_with_parent(parent)
     if not deadline_seconds and os.name == "posix":
         os.nice(_JOB_NICENESS)

@@ -8,6 +8,7 @@ system has no such timers, as on Windows, there is only the deadline of the whol
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
 import time
@@ -27,7 +28,11 @@ _SHARE_OF_PAGE = 0.8
 """For a call that asks for this page."""
 _SHARE_OF_PAGES = 0.25
 """For a call that reads many, such as a search."""
+_LATE_SHARE = 0.4
+"""From this share of its deadline on, a search asks for nothing more and returns what it has."""
 _JOB_PAGE_SECONDS = 30.0
+_LONG_READING_SECONDS = 0.8
+"""How much processor time a search may take until it stops to read more pages of long documents."""
 _MIN_BUSY_SHARE = 0.1
 """The share of the limit that a page has to be busy to count as slow the next time: else the machine was."""
 
@@ -45,12 +50,31 @@ class PageTimer:
 
     def __init__(self) -> None:
         self._ends_at: float | None = None
+        self._late_at: float | None = None
+        self.is_cut = False
+        """Whether something was left out in this call because it was late."""
         self._share = _SHARE_OF_PAGE
+        self._long_reading_until = math.inf
 
     def start_call(self, deadline_seconds: float, *, is_about_entry: bool) -> None:
         """Start a call with a deadline; 0 is a job without one."""
-        self._ends_at = time.monotonic() + deadline_seconds if deadline_seconds else None
+        now = time.monotonic()
+        self._ends_at = now + deadline_seconds if deadline_seconds else None
+        self._late_at = now + deadline_seconds * _LATE_SHARE if deadline_seconds else None
+        self.is_cut = False
         self._share = _SHARE_OF_PAGE if is_about_entry else _SHARE_OF_PAGES
+        self._long_reading_until = time.process_time() + _LONG_READING_SECONDS if deadline_seconds else math.inf
+
+    def end_of_long_reading(self) -> float:
+        """Return until which processor time a search may read one long document: others may follow it."""
+        now = time.process_time()
+        return now + max(0.0, self._long_reading_until - now) / 2
+
+    def is_late(self) -> bool:
+        """Return whether a call has to end with what it has, as after a part of its time on a slow disk."""
+        is_late = self._late_at is not None and time.monotonic() > self._late_at
+        self.is_cut |= is_late
+        return is_late
 
     @contextlib.contextmanager
     def limit(self, archive: Archive, path: str) -> Iterator[None]:

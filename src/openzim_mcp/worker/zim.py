@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import heapq
 import itertools
 import struct
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache
 from libzim.reader import Archive as ZimArchive
@@ -20,11 +21,11 @@ from openzim_mcp import errors
 from openzim_mcp.calls.archive import EntryRow, MeasureImportance
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker import importance
-from openzim_mcp.worker.sorted_paths import SortedPaths
-from openzim_mcp.zimfile import ZimFile, stat_parts
+from openzim_mcp.worker.sorted_paths import SortedPaths, landmark_numbers
+from openzim_mcp.zimfile import NotAZim, ZimFile, stat_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from mmap import mmap
 
     from libzim.reader import Entry as ZimEntry
@@ -37,6 +38,10 @@ _CACHED_FREQUENCIES = 20_000
 _IMPORTANCE_RETRY_SECONDS = 5
 _ARTICLE_LIST = "listing/titleOrdered/v1"
 _SAMPLED_ENTRIES = 16
+_NO_MEMORY = ("not enough memory", "needed memory", "too much memory")
+"""What zstd and lzma say; libzim passes it on as any other error."""
+_MIN_LANDMARKED_ENTRIES = 100_000
+_MAX_COMPARED_ENTRIES = 50_000
 _serial_numbers = itertools.count()
 
 
@@ -60,6 +65,13 @@ class TitleMatch:
     is_redirect: bool
 
 
+class OtherTexts(NamedTuple):
+    """Texts that are not in the index of an archive: how many there are, and how many of them have a word."""
+
+    size: int
+    frequency: Callable[[str], int]
+
+
 class Archive:
     """An open archive, addressed by the number or the path of its entries."""
 
@@ -69,21 +81,28 @@ class Archive:
         self._parts = parts
         self._frequencies: LRUCache[str, int] = LRUCache(_CACHED_FREQUENCIES)
         self._importance: bytes | mmap = b""
+        self.other_texts: OtherTexts | None = None
+        """What is known of texts that the archive's own index does not have."""
         self._importance_due = 0.0
         with self._translated_errors():
             self.identity = stat_parts(parts).identity
+            ZimFile(parts).prefetch_entries()
             self._zim = ZimArchive(parts[0])
+            self._landmarks = self._read_landmarks()
+        if self._landmarks:
+            with contextlib.suppress(errors.ArchiveUnusable):
+                _ = self.paths_are_titles  # read now, beside the landmarks
 
     @contextlib.contextmanager
     def _translated_errors(self) -> Iterator[None]:
         try:
             yield
-        except MemoryError as error:
-            raise errors.OutOfMemory(
-                f"Reading {self.name!r} takes more memory than a worker may have.",
-                hint="The archive may be damaged or hostile; if you trust it, raise OPENZIM_MCP_WORKER__MEMORY_MIB.",
-            ) from error
-        except (RuntimeError, ValueError, LookupError, OSError) as error:
+        except (MemoryError, RuntimeError, ValueError, LookupError, OSError) as error:
+            if isinstance(error, MemoryError) or any(text in str(error) for text in _NO_MEMORY):
+                raise errors.OutOfMemory(
+                    f"Reading {self.name!r} takes more memory than a worker may have.",
+                    hint="It may be damaged or hostile; if you trust it, raise OPENZIM_MCP_WORKER__MEMORY_MIB.",
+                ) from error
             reason = safe_line(str(error).replace(self._parts[0], self.name), 200)
             raise errors.ArchiveUnusable(
                 f"{self.name!r} is damaged: {reason}",
@@ -202,26 +221,8 @@ class Archive:
 
     @cached_property
     def namespaces(self) -> dict[str, range]:
-        """Each namespace with the numbers of its entries.
-
-        Entries are ordered by namespace, so a binary search finds where each one ends.
-        """
-        file = ZimFile(self._parts)
-        header = file.header()
-        ranges: dict[str, range] = {}
-        start = 0
-        while start < header.entry_count:
-            letter = file.read_namespace(header, start)
-            low, high = start + 1, header.entry_count
-            while low < high:
-                middle = (low + high) // 2
-                if file.read_namespace(header, middle) == letter:
-                    low = middle + 1
-                else:
-                    high = middle
-            ranges.setdefault(letter, range(start, low))
-            start = low
-        return ranges
+        """Each namespace with the numbers of its entries."""
+        return ZimFile(self._parts).namespaces()
 
     @property
     def content_namespace(self) -> str:
@@ -251,7 +252,8 @@ class Archive:
     @cached_property
     def _sampled_entries(self) -> list[tuple[str, str]]:
         """The paths and titles of a few entries."""
-        numbers = self.content[:: max(1, len(self.content) // _SAMPLED_ENTRIES)]
+        numbers: Sequence[int] = [number for number in self._landmarks if number in self.content] or self.content
+        numbers = numbers[:: max(1, len(numbers) // _SAMPLED_ENTRIES)]
         return [
             (self.path_by_id(number).removeprefix(self.content_prefix), self.title_by_id(number)) for number in numbers
         ]
@@ -269,7 +271,51 @@ class Archive:
 
     @cached_property
     def _sorted_paths(self) -> SortedPaths:
-        return SortedPaths(lambda number: self._zim._get_entry_by_id(number).path, self.content)  # noqa: SLF001
+        zim = self._zim  # with `self`, the two would be a cycle, and a closed archive would keep its memory
+        return SortedPaths(lambda number: zim._get_entry_by_id(number).path, self.content, self._landmarks)  # noqa: SLF001
+
+    def _read_landmarks(self) -> dict[int, str]:
+        """Return the paths of some entries of a large archive, by number; none if one of them is damaged."""
+        if self.entry_count < _MIN_LANDMARKED_ENTRIES:
+            return {}
+        get_entry = self._zim._get_entry_by_id  # noqa: SLF001
+        with contextlib.suppress(RuntimeError, ValueError, LookupError):
+            return {number: str(get_entry(number).path) for number in landmark_numbers(self.entry_count)}
+        return {}
+
+    @property
+    def has_landmarks(self) -> bool:
+        """Whether the archive is large, so that some of its paths are kept for bisections."""
+        return bool(self._landmarks)
+
+    def prefetch(self, paths: Iterable[str]) -> None:
+        """Let the system read the start of some pages of a large archive at once, in few requests, where it can."""
+        if not self._landmarks:
+            return
+        with contextlib.suppress(NotAZim), self._translated_errors():
+            paths = [path for path in paths if path]
+            file = ZimFile(self._parts)
+            header = file.header()
+            for path in paths:
+                file.prefetch_records(header, self._sorted_paths.range_around(path))
+            entries = (self._zim.get_entry_by_path(path) for path in paths if self._zim.has_entry_by_path(path))
+            file.prefetch_content(header, [entry._index for entry in entries])  # noqa: SLF001
+
+    def name_by_id(self, number: int) -> str:
+        """Return what the path of the entry with that number says, as a title."""
+        return self.path_by_id(number).removeprefix(self.content_prefix).replace("_", " ")
+
+    def match_by_id(self, number: int) -> TitleMatch | None:
+        """Return the entry with that number, and its target; None if it has none."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            return _title_match(self._zim._get_entry_by_id(number))  # noqa: SLF001
+        return None
+
+    def most_important(self, numbers: range, count: int) -> list[int]:
+        """Return the numbers of the most important of some entries; the first, if nothing is known of them."""
+        levels = self._load_importance()[numbers.start : numbers.start + min(len(numbers), _MAX_COMPARED_ENTRIES)]
+        best = heapq.nlargest(count, range(len(levels)), key=lambda at: levels[at])
+        return [numbers[at] for at in best] if levels else list(numbers[:count])
 
     def entries_by_prefix(self, prefix: str, within: range | None = None) -> range:
         """Return the numbers of the entries of the content whose paths start with a prefix, or of some of them."""
@@ -346,11 +392,16 @@ class Archive:
             ) from error
         return Item(self._full_path(target), safe_line(target.title, 500), _mime_type(target), target.get_item().size)
 
-    def read_content(self, path: str) -> bytes:
-        """Return the content at the path of an `Item`."""
+    def read_content(self, path: str, start: int = 0, stop: int | None = None) -> bytes:
+        """Return the content at the path of an `Item`, or a range of it."""
         with self._translated_errors():
             entry = self._entry_at(path) or self._zim.get_entry_by_path(path)
-            return bytes(entry.get_item().content)
+            return bytes(entry.get_item().content[start:stop])
+
+    def read_if_present(self, path: str) -> bytes | None:
+        """Return the content at a path, redirects followed; None if there is no entry."""
+        item = self.find_entry(path)
+        return self.read_content(item.path) if item else None
 
     def find_by_title(self, title: str) -> Item | None:
         """Return the item with exactly that title, redirects followed, or None."""
@@ -367,10 +418,7 @@ class Archive:
             else:
                 entry = self._zim.get_entry_by_path(path) if self._zim.has_entry_by_path(path) else None
             if entry is not None:
-                target = _target(entry)
-                return TitleMatch(
-                    safe_line(entry.title, 500), target.path, safe_line(target.title, 500), bool(entry.is_redirect)
-                )
+                return _title_match(entry)
         return None
 
     def importance(self, path: str) -> float:
@@ -405,6 +453,12 @@ class Archive:
         """Return the title of the entry at a path."""
         with self._translated_errors():
             return str(self._zim.get_entry_by_path(path).title)
+
+    def name_of(self, path: str) -> str:
+        """Return the title of the entry at a path, for comparing: from the path, where paths are titles."""
+        if self.paths_are_titles:
+            return path.removeprefix(self.content_prefix).replace("_", " ")
+        return self.title_of(path)
 
     def mime_type_of(self, path: str) -> str:
         """Return the type of the content at a path; empty if it cannot be read."""
@@ -443,7 +497,21 @@ class Archive:
             return list(self._searcher.search(Query().set_query(words)).getResults(0, limit))
 
     def frequency(self, words: str) -> int:
-        """Return how many articles contain the words; for several words it is an estimate. Asks an index."""
+        """Return how many articles contain the words; for several words it is an estimate. Asks an index.
+
+        If there are texts that this index does not have, they are counted for a single word.
+        """
+        count = self._indexed_frequency(words)
+        return max(count, self.other_texts.frequency(words)) if self.other_texts and " " not in words else count
+
+    @property
+    def text_count(self) -> int:
+        """How many texts the frequencies of words refer to."""
+        articles = self.counts["articles"]
+        return max(articles, self.other_texts.size) if self.other_texts else articles
+
+    def _indexed_frequency(self, words: str) -> int:
+        """Return how many articles the archive's own index finds with the words."""
         if not self.has_fulltext_index:
             return 0
         count = self._frequencies.get(words)
@@ -469,6 +537,11 @@ def _target(entry: ZimEntry) -> ZimEntry:
             return entry
         entry = entry.get_redirect_entry()
     raise ValueError("redirects in a circle, or more than ten times")
+
+
+def _title_match(entry: ZimEntry) -> TitleMatch:
+    target = _target(entry)
+    return TitleMatch(safe_line(entry.title, 500), target.path, safe_line(target.title, 500), bool(entry.is_redirect))
 
 
 def _mime_type(entry: ZimEntry) -> str:

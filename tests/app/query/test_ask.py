@@ -56,6 +56,8 @@ def both_server(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPa
         ("history of Ravenport", "The town was founded in 1743"),
         ("the Trade section of Ravenport", "Its merchants sell dried herring"),
         ("what does Alderwick link to?", "Source: Alderwick"),
+        ("find herring in the article Ravenport", "- Trade: Its merchants sell dried herring"),
+        ("find elephants in the article Ravenport", "No line of the article Ravenport has 'elephants'."),
         ("suggestions for raven", "- Ravenport — isles_en_all_2026-01.zim: Ravenport"),
         ("get articles Herring and C++", "Herring is a fish."),
         ("show the main page", "# Ravenport"),
@@ -228,16 +230,27 @@ def test_pages_joined_are_the_whole_list(isles_server: StdioServer, query: str, 
     assert cursor is None
 
 
-@pytest.mark.parametrize("way", ["offset", "cursor", "more"])
-def test_answer_continues_with_other_passages(zims: Path, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "version"),
+    [
+        ("more", "2025-11-25"),
+        ("offset", "2024-11-05"),
+        ("offset", STATELESS_VERSION),
+        ("cursor", STATELESS_VERSION),
+        ("words", STATELESS_VERSION),
+    ],
+)
+def test_answer_continues_with_other_passages(zims: Path, way: str, version: str) -> None:
     question = "how do dogs communicate with people?"
-    with StdioServer(zims / "built/wiki_real_pub.zim", PASSAGE_INDEX_ENABLED="false") as server:
+    archive = zims / "built/wiki_real_pub.zim"
+    with StdioServer(archive, PASSAGE_INDEX_ENABLED="false").with_version(version) as server:
         text, cursor = call(server, query=question, compact_budget=150)
         pages = [text]
         while match := re.search(r"\n\n\[offset=(\d+) continues\]$", text):
             request = {
                 "offset": {"query": question, "compact_budget": 150, "offset": int(match[1])},
                 "cursor": {"cursor": cursor},
+                "words": {"query": f"{question} {match[0].strip()}", "compact_budget": 150},
             }.get(way, {"query": "more"})
             text, cursor = call(server, **request)
             pages.append(text)
@@ -276,6 +289,16 @@ def test_more_without_memory_says_what_to_repeat(isles_zim: Path) -> None:
         assert "\n3. **" in ask(server, "search for harbour", limit=2, offset=2)
     assert error["message"].startswith("No previous answer is remembered here: repeat the request with the offset")
     assert "hint" not in error
+
+
+def test_line_of_a_cut_text_continues_it_in_words(isles_server: StdioServer) -> None:
+    first = ask(isles_server, "get article Ravenport", max_content_length=100)
+    line = re.search(r"\[content_offset=(\d+) .*\]", first)
+    assert line is not None
+
+    assert ask(isles_server, f"get article Ravenport {line[0]}", max_content_length=100) == ask(
+        isles_server, "get article Ravenport", max_content_length=100, content_offset=int(line[1])
+    )
 
 
 def test_next_page_of_an_article_continues_it(isles_server: StdioServer) -> None:

@@ -13,6 +13,7 @@ from openzim_mcp.app.query.excerpts import (
     Excerpt,
     by_characters,
     by_estimate,
+    cite_passages,
     select_excerpts,
     select_sentences,
     to_briefing,
@@ -22,7 +23,7 @@ from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.calls.search import FindPassages, Passage, PassageFit, Passages, Sentence
 from openzim_mcp.text import normalize, tokenize
 from openzim_mcp.worker.search.answer import find_passages, split_sentences
-from openzim_mcp.worker.search.query import language_by_code
+from openzim_mcp.worker.search.language import language_by_code
 from openzim_mcp.worker.zim import Archive
 
 ENGLISH = language_by_code("en")
@@ -214,6 +215,23 @@ def test_excerpt_is_shown_with_its_source(isles: Archive) -> None:
         "The town was founded in 1743 by the shipwright Ada Quill, who came from Alderwick.\n"
         "Source: Ravenport › History — isles.zim — zim://isles/entry/Ravenport"
     )
+
+
+def test_cited_passages_are_those_of_the_text(isles: Archive) -> None:
+    excerpts = select_excerpts(
+        ask(isles, "herring and rope sold by the harbour town founded by Ada").passages, 600, by_characters
+    )
+
+    passages = cite_passages(excerpts)
+
+    assert len(passages) == len(excerpts) > 1
+    markdown = to_markdown(excerpts)
+    assert [markdown.index(passage.text) for passage in passages] == sorted(
+        markdown.index(passage.text) for passage in passages
+    )
+    assert {(passage.uri, passage.section) for passage in passages} == {
+        (excerpt.uri, excerpt.passage.section_title or None) for excerpt in excerpts
+    }
 
 
 def test_article_is_cited_once(isles: Archive) -> None:

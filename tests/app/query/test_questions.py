@@ -167,6 +167,14 @@ def test_story_is_split_from_the_question(text: str, core: str, context: str) ->
             ],
         ),
         (
+            "name",
+            [
+                "what do you call a male swan", "what's the verb for the noise that horses make",
+                "name for a boy horse that isn't 4 yet", "whats the bird with the huge orange beak",
+                "what is it called when two rivers meet", "a railing on a balcony, fancy name for it?",
+            ],
+        ),
+        (
             "howto",
             [
                 "how do i clean a moka pot", "how to plant beans", "is it safe to eat raw eggs", "can you freeze milk",
@@ -198,6 +206,13 @@ def test_kind_is_found(kind: str, texts: list[str]) -> None:
                 "what does it mean when my cat kneads", "what does brexit mean for ireland",
                 "what did orwell mean by newspeak", "what does a red light mean on my router",
                 "what was the titanic's sister ship called", "in other words he lost, who won", "who wrote the word of god",
+            ],
+        ),
+        (
+            "name",
+            [
+                "another word for stubborn", "what is the name of the capital of peru", "other words for sad",
+                "what is the scientific name for the house cat", "what is the population of peru", "who named peru",
             ],
         ),
         (

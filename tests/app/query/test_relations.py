@@ -20,6 +20,7 @@ EXAMPLES = [
     ("who was einstein's wife", {"spouse"}),
     ("names of his children", {"family"}),
     ("what does nasa stand for", {"name"}),
+    ("how old was mozart", {"age"}),
     ("capital of peru", {"capital"}),
     ("oslo inhabitants", {"population"}),
     ("anfield capacity", {"capacity"}),

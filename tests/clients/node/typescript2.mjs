@@ -1,5 +1,6 @@
 // The client of the TypeScript SDK, version 2, in the mode given as argument.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import {
   MODE,
@@ -44,12 +45,27 @@ async function subscribe(client, use) {
   return changes;
 }
 
+/** The files of all skills, each with whether its size and digest match the list; null where the version has none. */
+async function readSkills(client) {
+  const skills = new SkillsClient(client);
+  if (!skills.supported) return null;
+  const files = [];
+  for (const skill of (await skills.list()).skills) {
+    for (const { uri } of skill.resources) {
+      const file = await skills.read(skill, uri);
+      files.push([file.uri, file.verified]);
+    }
+  }
+  return files;
+}
+
 const simple = await connect('simple', useSimpleMode);
 const advanced = await connect('advanced', async (client, notifications) => {
   const call = (request, options) => client.callTool(request, options);
   const results = await readEverything(client, call, notifications);
+  const skills = await readSkills(client);
   const hit_after_cancelling = await searchAfterCancelling(client, call, notifications);
   const changes = await subscribe(client, () => changeArchives(client, notifications));
-  return { version: client.getNegotiatedProtocolVersion(), ...results, hit_after_cancelling, ...changes };
+  return { version: client.getNegotiatedProtocolVersion(), ...results, skills, hit_after_cancelling, ...changes };
 });
 report({ ...simple, ...advanced });

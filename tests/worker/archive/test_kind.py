@@ -55,6 +55,7 @@ def test_every_real_archive_has_a_row(zims: Path) -> None:
         ({"Tags": "_category:stack_exchange"}, "qa"),
         ({"Tags": "stackexchange;_ftindex:yes"}, "qa"),
         ({"Tags": "_category:ted"}, "video"),
+        ({"Scraper": "maps2zim 0.1"}, "map"),
         ({"Tags": "_category:gutenberg"}, "book"),
         ({"Tags": "_category:devdocs"}, "documentation"),
         ({"Tags": "_category:ifixit"}, "documentation"),
@@ -81,6 +82,21 @@ def test_kind_is_told_by_metadata(tmp_path: Path, metadata: dict[str, str | byte
     path = write_zim(tmp_path / "x.zim", {"a": "<p>a</p>"}, metadata=metadata)
 
     assert archive_kind(Archive("x", [str(path)])) == kind
+
+
+@pytest.mark.parametrize(("extension", "kind"), [("pdf", "pdf"), ("mp4", "video"), ("epub", "book"), ("txt", "other")])
+def test_kind_is_told_by_most_of_the_content(tmp_path: Path, extension: str, kind: str) -> None:
+    pages = {"home": "<p>List</p>"} | {f"{n}.{extension}": "x" for n in range(3)}
+    path = write_zim(tmp_path / "x.zim", pages, metadata={"Scraper": "", "Title": "Shelf"})
+
+    assert archive_kind(Archive("x", [str(path)])) == kind
+
+
+def test_category_decides_before_the_content(tmp_path: Path) -> None:
+    pages = {"home": "<p>List</p>", "1.mp4": "x", "2.mp4": "x"}
+    path = write_zim(tmp_path / "x.zim", pages, metadata={"Tags": "_category:wikipedia"})
+
+    assert archive_kind(Archive("x", [str(path)])) == "wikipedia"
 
 
 def test_kind_is_told_by_the_file_name(tmp_path: Path) -> None:

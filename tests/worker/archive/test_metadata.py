@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp.calls.archive import ArchiveIdentity, IndexCapabilities, ListNamespaces, Namespace, ReadMetadata
-from openzim_mcp.worker.archive.metadata import _parse_counter, list_namespaces, read_metadata
+from openzim_mcp.worker.archive.metadata import list_namespaces, read_metadata
+from openzim_mcp.worker.archive.type_counts import count_types
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -81,7 +82,7 @@ def test_illustrations_are_listed_by_size(zims: Path) -> None:
     ],
 )
 def test_counter_sums_each_mime_type(text: str, counts: dict[str, int]) -> None:
-    assert _parse_counter(text) == counts
+    assert count_types(text) == counts
 
 
 def test_every_archive_is_described(zims: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from openzim_mcp.worker import readers
+from openzim_mcp.worker.readers.entry import read_document
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -60,4 +61,4 @@ def test_entry_is_read_by_its_type(archive: Archive, path: str, body: str) -> No
     item = archive.find_entry(path)
 
     assert item is not None
-    assert readers.read_document(archive, item).body == body
+    assert read_document(archive, item).body == body

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.worker.readers.text import placeholder, read_json, read_plain_text, to_utf8
+from openzim_mcp.worker.readers.books import read_plain_text
+from openzim_mcp.worker.readers.text import placeholder, read_json, to_utf8
 
 
 def test_plain_text_is_kept_as_it_is() -> None:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.calls.search import FindPassages, Passage, Question
 from openzim_mcp.worker.search.answer import find_passages
-from openzim_mcp.worker.search.answer_ranking import is_fact_asked, script_of
+from openzim_mcp.worker.search.answer_ranking import is_fact_asked
 from openzim_mcp.worker.zim import Archive
 from support.archives import build_index, write_zim
 
@@ -20,30 +21,6 @@ def ask(archive: Archive, question: str | Question) -> list[Passage]:
 
 def make_archive(directory: Path, pages: dict[str, str]) -> Archive:
     return Archive("x", [str(write_zim(directory / "x.zim", pages))])
-
-
-@pytest.mark.parametrize(
-    ("text", "script"),
-    [
-        ("Who wrote it?", ""),
-        ("Ça coûte cher à Zürich", ""),
-        ("長城", "han"),
-        ("長城はどこ", "kana"),
-        ("debian怎么新建用户", "han"),
-        ("세종대왕", "hangul"),
-        ("Война и мир", "cyrillic"),
-        ("القاهرة", "arabic"),
-        ("ताज महल", "devanagari"),
-        ("แตงโม", "thai"),
-        ("φάλαινα", "greek"),
-        ("ספר", "hebrew"),
-        ("The Greek letter π is used for the ratio of a circle", ""),
-        ("", ""),
-        ("123 — 456", ""),
-    ],
-)
-def test_script_is_that_of_most_letters(text: str, script: str) -> None:
-    assert script_of(text) == script
 
 
 @pytest.mark.parametrize(
@@ -169,3 +146,59 @@ def test_start_or_end_of_a_text_comes_first(tmp_path: Path, question: str, start
         build_index(tmp_path / "x.zim")
 
     assert ask(archive, question)[0].text.startswith(start)
+
+
+HORSES = {
+    "Horse": "<h1>Horse</h1><p>A horse is a large animal that people ride and that lives on a farm.</p>",
+    "Boy": "<h1>Boy</h1><p>A boy is a young male person, not a horse or another animal.</p>",
+    "Colt": "<h1>Colt</h1><p>A young male equine that is less than four years old, before it is grown.</p>",
+}
+
+
+def test_name_of_what_is_described_is_not_a_word_of_the_description(tmp_path: Path) -> None:
+    path = write_zim(tmp_path / "x.zim", HORSES, metadata={"Language": "eng"})
+    build_index(path)
+    archive = Archive("x", [str(path)])
+    question = analyze_question("what do you call a horse that is male and less than four years old")
+
+    assert "name" in question.kinds
+    assert ask(archive, question)[0].path == "Colt"
+    described, named = (
+        {row.path: row.score for row in reversed(ask(archive, msgspec.structs.replace(question, kinds=kinds)))}
+        for kinds in (["name"], [])
+    )
+    assert described["Colt"] - described["Horse"] > named["Colt"] - named["Horse"]
+
+
+def test_running_text_comes_before_pictures(tmp_path: Path) -> None:
+    pictures = "<p><img src='a.png' alt='Tower of the docks of Grimsby'></p>"
+    text = "<p>There were plans to demolish the tower of Grimsby in the war, as it was a beacon for planes.</p>"
+    archive = make_archive(tmp_path, {"Tower": f"<h1>Tower</h1>{pictures}{pictures}<h2>War</h2>{text}"})
+
+    assert "beacon" in ask(archive, "why tear down the tower of the docks of Grimsby")[0].text
+
+
+PEOPLE = {
+    "Lilly_Stein": "<h1>Lilly Stein</h1><p>Lilly Stein was a pilot who flew across the Alps.</p>",
+    "Ada_Stone": "<h1>Ada Stone</h1><p>Ada Stone was a pilot. Her husband was Carl Stone.</p>",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"), [("who was Lilly Stein married to", True), ("who was Ada Stone married to", False)]
+)
+def test_page_may_lack_the_relation(tmp_path: Path, question: str, *, expected: bool) -> None:
+    lack = ask(make_archive(tmp_path, PEOPLE), question)[0].lack
+
+    assert lack.relation is expected
+
+
+def test_page_is_far_from_a_heavy_word_that_it_lacks(tmp_path: Path) -> None:
+    archive = make_archive(tmp_path, PEOPLE)
+
+    far = ask(archive, "Lilly Stein photosynthesis")[0].lack
+    near = ask(archive, "Lilly Stein aviator")[0].lack
+
+    assert ask(archive, "Lilly Stein pilot")[0].lack.absence == 0.0
+    assert 0.0 < near.absence < far.absence <= 1.0
+    assert far.words == ["photosynthesis"]

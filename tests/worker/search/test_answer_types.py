@@ -34,7 +34,12 @@ EXAMPLES: dict[AnswerType, tuple[list[str], list[str]]] = {
         ["It cost a lot.", "It has 20 rooms.", "A price was paid."],
     ),
     "age": (
-        ["He died aged 35.", "A 90-year-old man.", "They live 20 years."],
+        [
+            "He died aged 35.",
+            "Who has attained to the Age of thirty five Years.",
+            "A 90-year-old man.",
+            "They live 20 years.",
+        ],
         ["He died young.", "They live in trees.", "It has 12 rooms."],
     ),
     "duration": (

@@ -2,6 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from openzim_mcp.calls.search import WordCounts
+from openzim_mcp.worker.search import candidates
 from openzim_mcp.worker.search.candidates import Candidates, find_candidates
 from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.zim import Archive
@@ -13,19 +17,32 @@ def find(archive: Archive, query: str) -> Candidates:
 
 
 def test_articles_with_all_words_are_listed_apart(isles: Archive) -> None:
-    candidates = find(isles, "shipwright founded harbour")
+    found = find(isles, "shipwright founded harbour")
 
-    assert candidates.full_matches == ["Ravenport"]
-    assert candidates.scored[0][0] == "Ravenport"
-    assert "Ada_Quill" in dict(candidates.scored)
-    assert not candidates.may_have_more
+    assert found.full_matches == ["Ravenport"]
+    assert found.scored[0][0] == "Ravenport"
+    assert "Ada_Quill" in dict(found.scored)
 
 
 def test_articles_with_some_words_are_candidates(isles: Archive) -> None:
-    candidates = find(isles, "banks amber")
+    found = find(isles, "banks amber")
 
-    assert candidates.full_matches == []
-    assert {path for path, _ in candidates.scored} >= {"Zürich", "Ravenport"}
+    assert found.full_matches == []
+    assert {path for path, _ in found.scored} >= {"Zürich", "Ravenport"}
+
+
+@pytest.mark.parametrize("many_articles", [0, 40_000])
+def test_kept_searches_are_scored_by_the_weights_of_the_query(
+    isles_zim: Path, monkeypatch: pytest.MonkeyPatch, many_articles: int
+) -> None:
+    monkeypatch.setattr(candidates, "MANY_ARTICLES", many_articles)
+    counts = WordCounts(1000, {"banks": 1, "amber": 900})
+    first, second = (Archive("isles", [str(isles_zim)]) for _ in range(2))
+
+    find(first, "banks amber")
+    after_another = find_candidates(first, parse_query(first, "banks amber", counts))
+
+    assert after_another.scored == find_candidates(second, parse_query(second, "banks amber", counts)).scored
 
 
 def test_title_inside_the_query_is_a_candidate(isles: Archive) -> None:

@@ -7,9 +7,10 @@ import pytest
 
 from openzim_mcp import errors
 from openzim_mcp.calls.search import SearchHit, SearchHits, SearchText
+from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.search import fulltext, passage_index
 from openzim_mcp.worker.search.fulltext import scan_articles, search_text
-from openzim_mcp.worker.search.query import detect_language
+from openzim_mcp.worker.search.language import detect_language
 from openzim_mcp.worker.zim import Archive
 from support.archives import build_index, write_zim
 
@@ -322,3 +323,20 @@ def test_large_archive_is_not_scanned(zims: Path) -> None:
 
     assert scan.scores == {}
     assert "too many to read" in scan.note
+
+
+def test_search_on_a_slow_disk_returns_what_it_has_and_says_so(isles: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = SearchText("which shipwright founded the harbour town", 0, 10, 200, 5)
+    timer.start_call(1000, is_about_entry=False)
+    complete = search_text(isles, call)
+
+    monkeypatch.setattr(timer, "_late_at", 0.0)
+    passages_read_late = search_text(isles, SearchText("shipwright harbour", 0, 10, 200, 5))
+
+    assert not complete.is_partial
+    assert passages_read_late.is_partial
+    assert passages_read_late.results
+    assert passages_read_late.hint == fulltext.SLOW_DISK
+    monkeypatch.undo()
+    timer.start_call(1000, is_about_entry=False)
+    assert not search_text(isles, SearchText("shipwright harbour", 0, 10, 200, 5)).is_partial

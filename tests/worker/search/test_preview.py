@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.worker.search.preview import best_window
+from openzim_mcp.worker.search.preview import find_windows
 from openzim_mcp.worker.search.query import Term
 
 RED, FISH, COLD = Term("red", "red", 1, 1.0), Term("fishes", "fish", 1, 2.0), Term("cold", "cold", 1, 4.0)
+
+
+def best_window(content: bytes, terms: list[Term]) -> float:
+    return max((window.weight for window in find_windows(content.lower(), terms, 1)), default=0.0)
+
+
 FAR = b"." * 701
 NEAR = b"." * 600
 
@@ -43,3 +49,9 @@ def test_words_of_other_scripts_are_found() -> None:
 
 def test_no_terms_weigh_nothing() -> None:
     assert best_window(b"red fish", []) == 0.0
+
+
+def test_windows_do_not_overlap_and_the_heaviest_is_first() -> None:
+    page = b"red" + FAR + b"red fish" + FAR + b"cold red fish"
+
+    assert [window.weight for window in find_windows(page, [RED, FISH, COLD], 2)] == [7.0, 3.0]

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from openzim_mcp.calls.search import Question
 from openzim_mcp.languages import three_letter_code, two_letter_code
-from openzim_mcp.worker.search import query as queries
-from openzim_mcp.worker.search.query import Term, Word, detect_language, language_by_code, parse_query
+from openzim_mcp.worker.search import language as languages
+from openzim_mcp.worker.search.language import Word, detect_language, language_by_code
+from openzim_mcp.worker.search.query import Term, parse_query
 from openzim_mcp.worker.zim import Archive
 
 FILES = sorted((resources.files("openzim_mcp.worker.search") / "stopwords").iterdir(), key=lambda file: file.name)
@@ -119,7 +121,7 @@ def test_every_stop_word_list_belongs_to_a_known_language() -> None:
     codes = {file.name.removesuffix(".txt") for file in FILES}
 
     assert {two_letter_code(three_letter_code(code)) for code in codes} == codes
-    assert all(len(three_letter_code(code)) == 3 for code in codes | set(queries._STEMMER_NAMES))
+    assert all(len(three_letter_code(code)) == 3 for code in codes | set(languages._STEMMER_NAMES))
 
 
 def test_other_form_is_searched_for_without_a_correction(zims: Path) -> None:
@@ -150,3 +152,17 @@ def test_misspelled_stop_words_are_not_searched_for(isles: Archive) -> None:
 
     assert [term.word for term in query.terms] == ["harbour", "old"]
     assert query.corrected == {}
+
+
+def test_common_words_that_no_archive_has_are_not_searched_for(isles: Archive) -> None:
+    query = parse_query(isles, "what happens to xylophones in the harbour")
+
+    assert [term.word for term in query.terms] == ["xylophones", "harbour"]
+
+
+def test_words_that_ask_for_a_kind_of_answer_weigh_less(isles: Archive) -> None:
+    plain = parse_query(isles, "deep harbour").weights
+    asking = parse_query(isles, Question("how deep is the harbour", type_words=["how", "deep"])).weights
+
+    assert asking["deep"] < 0.5 * plain["deep"]
+    assert asking["harbour"] == plain["harbour"]

@@ -4,7 +4,8 @@ import pytest
 
 from openzim_mcp.calls.search import Question
 from openzim_mcp.worker.readers.html.reader import read_html
-from openzim_mcp.worker.search.query import ParsedQuery, detect_language, weight_terms
+from openzim_mcp.worker.search.language import detect_language
+from openzim_mcp.worker.search.query import ParsedQuery, weight_terms
 from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
 
 BOX = '<table class="infobox"><tr><th>{}</th><td>fish</td></tr></table>'

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from openzim_mcp.calls.search import Question
-from openzim_mcp.worker.search.query import ParsedQuery, detect_language, weight_terms
+from openzim_mcp.worker.search.language import detect_language
+from openzim_mcp.worker.search.query import ParsedQuery, weight_terms
 from openzim_mcp.worker.search.snippets import make_snippet
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from openzim_mcp.worker.search.query import language_by_code, parse_query
+from openzim_mcp.worker.search.language import language_by_code
+from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.search.spelling import correct_word, is_other_form
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim

@@ -52,6 +52,8 @@ class Evidence:
     archives: list[str]
     failed: list[str]
     """The archives that could not be searched."""
+    partly_read: list[str]
+    """The long documents of which only some pages were read, and how many."""
 
 
 async def find_evidence(context: QueryContext, query: str) -> Evidence:
@@ -63,7 +65,7 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
         estimates = (await context.call_each(EstimateAnswer(question))).results
         counts = count_words(estimates)
         corrected = counts
-        if unknown_words(counts):
+        if unknown_words(question, counts):
             estimates = (await context.call_each(EstimateAnswer(question, counts))).results
             corrected = count_words(estimates)
         selected = select_archives(question, estimates, corrected)
@@ -81,11 +83,12 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
     return Evidence(
         question=question,
         passages=passages,
-        confidence=estimate_confidence(question, passages, counts),
+        confidence=estimate_confidence(question, passages, counts, is_library=len(context.archives) > 1),
         counts=counts,
         corrected={answer.archive: answer.corrected for answer in outcomes.results.values() if answer.corrected},
         archives=[answer.archive for answer in outcomes.results.values()],
         failed=[f"{name}.zim" for name in outcomes.errors],
+        partly_read=[row for answer in outcomes.results.values() for row in answer.partly_read],
     )
 
 
@@ -110,12 +113,13 @@ async def answer_question(context: QueryContext, slots: dict[str, str]) -> Reply
     offset = context.request.offset
     if not is_answered and not offset:
         return _not_found_reply(context, evidence)
-    foot = _corrections(evidence, evidence.archives) + not_searched(evidence.failed) + offset_line(offset)
+    gaps = not_searched(evidence.failed) + _read_in_part(evidence.partly_read)
+    foot = _corrections(evidence, evidence.archives) + gaps + offset_line(offset)
     selected, next_offset = select_page(evidence.passages, offset, budget - cost(foot), cost)
     if not selected:
         return Reply("That was all.", is_empty=True) if offset else _not_found_reply(context, evidence)
     archives = dict.fromkeys(excerpt.passage.archive for excerpt in selected)
-    note = _corrections(evidence, archives) + not_searched(evidence.failed)
+    note = _corrections(evidence, archives) + gaps
     reply = replace(_excerpts_reply(selected, note), answered=is_answered, confidence=evidence.confidence)
     return context.continued(reply, next_offset)
 
@@ -125,6 +129,7 @@ def _excerpts_reply(selected: Sequence[Excerpt], note: str = "") -> Reply:
         excerpts.to_markdown(selected) + note,
         sources=tuple(excerpts.source_lines(selected)),
         cited=tuple(excerpts.cite(selected)),
+        passages=tuple(excerpts.cite_passages(selected)),
     )
 
 
@@ -140,6 +145,12 @@ def _corrections(evidence: Evidence, archives: Iterable[str]) -> str:
     return f"\n\n(Read as: {safe_line(text, 200)})" if text else ""
 
 
+def _read_in_part(documents: Sequence[str]) -> str:
+    """Return a line that names the long documents of which not all pages could be read in time."""
+    rows = "; ".join(safe_line(row, 100) for row in documents[:_MAX_NEAREST_SOURCES])
+    return f"\n\n(Read in part: {rows})" if rows else ""
+
+
 def not_searched(failed: Sequence[str]) -> str:
     """Return a line that names the archives that could not be searched."""
     return f"\n\n(Not searched: {', '.join(failed[:_MAX_NAMES_SHOWN])})" if failed else ""
@@ -150,16 +161,18 @@ def _not_found_reply(context: QueryContext, evidence: Evidence) -> Reply:
     limit = min(_NOT_FOUND_TOKENS, context.request.max_tokens or _NOT_FOUND_TOKENS)
     head = f"Not found here: {_what_is_missing(evidence)}"
     nearest = _nearest_excerpts(evidence.passages)
+    gaps = _read_in_part(evidence.partly_read).strip()
     while True:
         shown = excerpts.to_markdown(nearest)
-        text = "\n\n".join(filter(None, (head, shown and f"Nearest:\n{shown}")))
+        text = "\n\n".join(filter(None, (head, gaps, shown and f"Nearest:\n{shown}")))
         if not nearest or tokens.fits(text, limit):
             break
         nearest.pop()
     return Reply(
-        tokens.truncate(text, limit / tokens.SAFETY_FACTOR),
+        tokens.truncate(text, limit),
         sources=tuple(excerpts.source_lines(nearest)),
         cited=tuple(excerpts.cite(nearest)),
+        passages=tuple(excerpts.cite_passages(nearest)),
         is_empty=True,
         answered=False,
         confidence=evidence.confidence,
@@ -170,14 +183,14 @@ def _what_is_missing(evidence: Evidence) -> str:
     """Return a sentence that says why a question is not answered, in words that can be passed on."""
     if "now" in evidence.question.kinds:
         return "this asks about the present or about you, and the archives hold neither."
-    unknown = unknown_words(evidence.counts)
+    unknown = unknown_words(evidence.question, evidence.counts)
     if unknown:
         return f"no archive has {_name_words(unknown)}."
     best = evidence.passages[0] if evidence.passages else None
     if best is None:
         return f"nothing in {_count_archives(evidence)} matches."
-    if best.fit.entity >= _MIN_ENTITY_SHARE and best.missing_words:
-        return f"{safe_line(best.title, 100)!r} is here, but says nothing of {_name_words(best.missing_words)}."
+    if best.fit.entity >= _MIN_ENTITY_SHARE and best.lack.words:
+        return f"{safe_line(best.title, 100)!r} is here, but says nothing of {_name_words(best.lack.words)}."
     return f"no passage in {_count_archives(evidence)} answers this."
 
 

@@ -30,6 +30,8 @@ FITS: dict[tuple[str, ArchiveKind], float] = {
     ("word", "dictionary"): 0.12,
     ("word", "documentation"): -0.04,
     ("word", "book"): -0.04,
+    ("name", "book"): -0.05,
+    ("name", "documentation"): -0.03,
     ("code", "documentation"): 0.17,
     ("code", "wikipedia"): -0.07,
     ("code", "dictionary"): -0.1,

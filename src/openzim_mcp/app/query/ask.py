@@ -19,6 +19,7 @@ from openzim_mcp.app.query.interpret import (
     rank_interpretations,
     titles_to_score,
 )
+from openzim_mcp.app.query.links import add_links
 from openzim_mcp.app.query.nearest import find_command, find_nearest
 from openzim_mcp.app.query.reply import MAX_ROWS, TOOL, QueryContext, QueryRequest, Reply, continuation_cursor
 from openzim_mcp.app.search import fingerprint_archives
@@ -38,6 +39,8 @@ _IN_ARCHIVE = re.compile(
     r"(?P<archive>\s+(?:archive|file|zim))?[?.!]*$",
     re.IGNORECASE,
 )
+_CONTINUATION = re.compile(r"\s*\[(?P<name>(?:content_)?offset)=(?P<offset>\d{1,9})\b[^\]]*\]\s*$")
+"""The line that says where an answer continues, as a model may hand it back in words."""
 _MIN_NAME_CHARS = 4
 _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
@@ -59,13 +62,17 @@ async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) 
         return reply
     app.continuations.put(caller.connection, reply.continuation)
     cursor = continuation_cursor(reply.continuation, archives) if reply.continuation else None
+    reply = add_links(reply, caller.base_url, request.max_tokens) if caller.base_url else reply
     return replace(reply, next_cursor=cursor)
 
 
 def _resume(request: QueryRequest, fingerprint: str) -> QueryRequest:
-    """Return the request that a cursor continues, or the request itself."""
+    """Return the request that a cursor, or the last line of an answer behind the query, continues; or itself."""
     if not request.cursor:
-        return request
+        line = _CONTINUATION.search(request.query)
+        if line is None or line.start() == 0:
+            return request
+        return request.model_copy(update={"query": request.query[: line.start()], line["name"]: int(line["offset"])})
     cursor = cursors.decode(request.cursor, TOOL)
     cursors.require_same(cursor.uuid, fingerprint, "archives")
     arguments = request.model_dump(exclude_unset=True, exclude={"cursor"})

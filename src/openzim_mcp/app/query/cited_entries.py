@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app.query.handlers import HANDLERS
 from openzim_mcp.app.query.interpret import Interpretation, interpret
-from openzim_mcp.app.references import find_archive_of_uri, find_holders
+from openzim_mcp.app.references import find_archive_of_uri, find_holders, from_reader_url
 from openzim_mcp.calls.reading import LocateEntry
 from openzim_mcp.text import safe_line, visible_line
 
@@ -107,7 +107,7 @@ def _strip_end(reference: str) -> str:
 
 async def _locate(context: QueryContext, references: list[str]) -> _Citation | None:
     """Return the entry that the first of some references means; None if no archive has it."""
-    references = [row for row in dict.fromkeys(references) if row]
+    references = [await from_reader_url(context.app, row) for row in dict.fromkeys(references) if row]
     uri = uris.parse_uri(references[-1])
     if uri is not None and uri.name is not None:
         archive = await find_archive_of_uri(context.app, uri)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _MAX_WORDS = 12
 _SHORT_QUESTION_WORDS = 4
 """In a longer question, a word that is missing says less."""
+_FULL_SHARE = 0.5
+"""From this share of a question on, a title is about it, or a sentence has most of it."""
+_COMPARED_PASSAGES = 6
 _FACT_TYPES = {"person", "date", "place", "number", "measure", "money", "age", "duration"}
 
 
@@ -44,6 +47,12 @@ class Signals(NamedTuple):
     """How many words the question has."""
     is_word: float
     """Whether it asks about a word."""
+    no_relation: float
+    """Whether it asks for a fact, and the article of the best passage has no word for the relation."""
+    no_fact: float
+    """Whether that article is the one asked about, and no passage of it has such a fact near the question's words."""
+    absence: float
+    """How far the words of that article are in meaning from the heaviest words of the question."""
 
 
 WEIGHTS = Signals(
@@ -58,10 +67,14 @@ WEIGHTS = Signals(
     margin=2.0,
     words=4.2,
     is_word=1.5,
+    no_relation=-1.5,
+    no_fact=-0.5,
+    absence=-0.25,
 )
 BIAS = -0.3
-"""Weights and bias of a logistic regression; `benchmarks/people.py` compares the chance with the truth."""
-_THRESHOLDS = {"lenient": 0.25, "normal": 0.5, "strict": 0.65}
+"""Weights and bias of a logistic regression; the last three were added by hand, as more questions are needed to fit
+them. `benchmarks/people.py` compares the chance with the truth."""
+_THRESHOLDS = {"lenient": 0.25, "normal": 0.52, "strict": 0.65}
 _SINGLE_ARCHIVE_FACTOR = 0.7
 """Who has or names one archive asks what it is about: its answers are trusted sooner."""
 
@@ -71,11 +84,19 @@ def is_answer(confidence: float, level: str, archives: int) -> bool:
     return confidence >= _THRESHOLDS[level] * (_SINGLE_ARCHIVE_FACTOR if archives == 1 else 1.0)
 
 
-def estimate_confidence(question: Question, passages: Sequence[Passage], counts: WordCounts) -> float:
-    """Return the chance that one of some passages, the best first, answers a question."""
+def estimate_confidence(
+    question: Question, passages: Sequence[Passage], counts: WordCounts, *, is_library: bool = True
+) -> float:
+    """Return the chance that one of some passages, the best first, answers a question.
+
+    What an article lacks counts in a library of several archives only: who asks one knows what it is about.
+    """
     if not passages:
         return 0.0
-    total = BIAS + sum(map(mul, find_signals(question, passages, counts), WEIGHTS))
+    signals = find_signals(question, passages, counts)
+    if not is_library:
+        signals = signals._replace(no_relation=0.0, no_fact=0.0, absence=0.0)
+    total = BIAS + sum(map(mul, signals, WEIGHTS))
     return round(1 / (1 + math.exp(-total)), 3)
 
 
@@ -85,12 +106,13 @@ def find_signals(question: Question, passages: Sequence[Passage], counts: WordCo
     weights = word_weights(counts)
     others = (row.score for row in passages if (row.archive, row.path) != (best.archive, best.path))
     shortness = min(1.0, _SHORT_QUESTION_WORDS / (len(weights) or 1))
-    missing = max((weights.get(word, 0.0) for word in best.missing_words), default=0.0)
+    missing = max((weights.get(word, 0.0) for word in best.lack.words), default=0.0)
     is_english = question.language in {"", "en"}
     is_fact = question.answer_type in _FACT_TYPES
+    typed = max(row.fit.typed_window for row in passages[:_COMPARED_PASSAGES] if row.path == best.path)
     return Signals(
         missing=shortness * missing / max(weights.values(), default=1.0),
-        unknown=shortness if unknown_words(counts) and is_english else 0.0,
+        unknown=shortness if unknown_words(question, counts) and is_english else 0.0,
         is_now="now" in question.kinds,
         is_fact=is_fact,
         has_fact=best.fit.typed_window if is_fact else 0.0,
@@ -100,9 +122,13 @@ def find_signals(question: Question, passages: Sequence[Passage], counts: WordCo
         margin=min(1.0, best.score - next(others, 0.0)),
         words=min(1.0, len(weights) / _MAX_WORDS),
         is_word="word" in question.kinds,
+        no_relation=is_fact and best.lack.relation,
+        no_fact=min(1.0, best.fit.entity / _FULL_SHARE) * (1 - min(1.0, typed / _FULL_SHARE)) if is_fact else 0.0,
+        absence=best.lack.absence if is_english else 0.0,
     )
 
 
-def unknown_words(counts: WordCounts) -> list[str]:
-    """Return the words of a question that no archive has."""
-    return [word for word, frequency in counts.frequencies.items() if not frequency]
+def unknown_words(question: Question, counts: WordCounts) -> list[str]:
+    """Return the words of a question that no archive has, without those that ask, such as "old" in "how old"."""
+    rows = counts.frequencies.items()
+    return [word for word, frequency in rows if not frequency and word not in question.type_words]

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from openzim_mcp import tokens, uris
 from openzim_mcp.calls import Struct
-from openzim_mcp.text import is_introduction, normalize, safe_line, tokenize
+from openzim_mcp.text import is_introduction, normalize, place_in_page, safe_line, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,6 +44,25 @@ _MIN_COMPARED_WORDS = 4
 _CODE_FENCE = "```"
 
 
+class Source(Struct, frozen=True):
+    """Where a text is from; `url` is where a browser opens it, if this server has a page."""
+
+    archive: str
+    path: str
+    title: str
+    uri: str
+    section: str | None = None
+    section_id: str | None = None
+    url: str | None = None
+    locator: str | None = None
+    """The page or time: `p. 12`, `03:15`."""
+
+    @property
+    def line(self) -> str:
+        """The line below the text that says where it is from."""
+        return source_line(self.title, place_in_page(self.section or "", self.locator or ""), self.archive, self.uri)
+
+
 @dataclass(frozen=True)
 class Excerpt:
     """The part of a passage that is shown."""
@@ -54,15 +75,26 @@ class Excerpt:
         """The URI of the article."""
         return uris.entry_uri(self.passage.archive.removesuffix(".zim"), self.passage.path)
 
+    @property
+    def source(self) -> Source:
+        """Where it is from."""
+        row = self.passage
+        return Source(
+            row.archive,
+            row.path,
+            row.title,
+            self.uri,
+            row.section_title or None,
+            row.section_id or None,
+            locator=row.locator or None,
+        )
 
-class Source(Struct, frozen=True):
-    """Where an excerpt is from."""
 
-    archive: str
-    path: str
-    title: str
-    uri: str
-    section: str | None = None
+class CitedPassage(Source, frozen=True, kw_only=True):
+    """A passage of an answer as its text shows it, and where it is from."""
+
+    text: str
+    score: float
 
 
 class BriefingPassage(Struct, frozen=True):
@@ -220,7 +252,7 @@ class _Selection:
         self._source_costs = [
             cost(f"{passage.post_title}{_source_line([Excerpt(passage, '')])}") + 1 for passage in passages
         ]
-        self._section_costs = [cost(passage.post_title or passage.section_title) + 1 for passage in passages]
+        self._section_costs = [cost(passage.post_title or passage.place) + 1 for passage in passages]
         self._positions: dict[int, set[int]] = {}
         self._articles: set[tuple[str, str]] = set()
         self._words: list[frozenset[str]] = []
@@ -320,7 +352,7 @@ def _by_article(excerpts: Iterable[Excerpt]) -> Iterable[list[Excerpt]]:
 
 
 def _source_line(excerpts: Sequence[Excerpt]) -> str:
-    titles = (row.passage.section_title for row in excerpts if not row.passage.post_title)
+    titles = (row.passage.place for row in excerpts if not row.passage.post_title)
     sections = "; ".join(dict.fromkeys(filter(None, titles)))
     first = excerpts[0]
     return source_line(first.passage.title, sections, first.passage.archive, first.uri)
@@ -334,10 +366,15 @@ def source_line(title: str, section: str, archive: str, uri: str) -> str:
 
 def cite(excerpts: Iterable[Excerpt]) -> list[Source]:
     """Return the source of each article, with the section of its first excerpt."""
-    first = [group[0] for group in _by_article(excerpts)]
+    return [group[0].source for group in _by_article(excerpts)]
+
+
+def cite_passages(excerpts: Iterable[Excerpt]) -> list[CitedPassage]:
+    """Return the excerpts in the order of the Markdown, each with its source."""
     return [
-        Source(row.passage.archive, row.passage.path, row.passage.title, row.uri, row.passage.section_title or None)
-        for row in first
+        CitedPassage(**msgspec.structs.asdict(row.source), text=text, score=row.passage.score)
+        for group in _by_article(excerpts)
+        for row, text in _texts(group)
     ]
 
 
@@ -375,4 +412,4 @@ def to_briefing(
 def _briefing_passage(excerpt: Excerpt) -> BriefingPassage:
     row = excerpt.passage
     start = safe_line(excerpt.text, _PREVIEW_CHARS)
-    return BriefingPassage(row.archive, row.path, row.title, row.section_id, row.section_title, start, row.score)
+    return BriefingPassage(row.archive, row.path, row.title, row.section_id, row.place, start, row.score)

@@ -20,6 +20,7 @@ from openzim_mcp.calls.reading import (
     Article,
     EntryResult,
     FindLeadImage,
+    FindText,
     PickRandomPath,
     ReadArticle,
     ReadBinary,
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from openzim_mcp.calls import Call
-    from openzim_mcp.calls.reading import LinkRow
+    from openzim_mcp.calls.reading import LinkRow, SectionHead
     from openzim_mcp.calls.search import Suggestions, TitleHits
     from openzim_mcp.zimfile import ArchiveFile
 
 _OUTLINE_ROWS = 100
 _SNIPPET_CHARS = 160
 _MAX_SUMMARIES = 10
+_MATCHES_CHARS = 10_000
 
 Slots = dict[str, str]
 
@@ -144,15 +146,38 @@ async def _read_section(context: QueryContext, slots: Slots) -> Reply:
     name = slots.get("section") or slots["heading"]
     call = ReadSection(slots["title"], name, context.max_chars, offset=start, compact=request.compact)
     section = await reading.read_or_closest(context.app, archive, call)
-    source = _source(archive, section, section.section.title)
+    source = _source(archive, section, section.section)
     text, total = section.content, section.characters
     if request.max_tokens:
-        text = tokens.truncate(text, context.tokens_left(f"{continuation_line(total, total)}\n\n{source}"))
+        text = tokens.truncate(text, context.tokens_left(f"{continuation_line(total, total)}\n\n{source.line}"))
     stop = start + len(text)
     if stop >= total:
-        return Reply(f"{text}\n\n{source}", (source,))
+        return Reply(f"{text}\n\n{source.line}", (source.line,), cited=(source,))
     continuation = request.model_copy(update={"content_offset": stop})
-    return Reply(f"{text}\n\n{continuation_line(stop, total)}\n\n{source}", (source,), continuation)
+    text = f"{text}\n\n{continuation_line(stop, total)}\n\n{source.line}"
+    return Reply(text, (source.line,), continuation, cited=(source,))
+
+
+async def _find_words(context: QueryContext, slots: Slots) -> Reply:
+    archive = await context.archive_with_title(slots["title"])
+    request = context.request
+    call = FindText(
+        slots["title"], slots["words"], request.offset, context.limit, _MATCHES_CHARS, compact=request.compact
+    )
+    found = await reading.read_or_closest(context.app, archive, call)
+    words, title, note = safe_line(found.find, 200), safe_line(found.title, 200), found.note or ""
+    if not found.total:
+        text = "\n".join(filter(None, (f"No line of the article {title} has {words!r}.", note)))
+        return replace(context.text_reply(text, _source(archive, found)), is_empty=True)
+    rows = [f"{match.line} (content_offset={match.content_offset})" for match in found.matches]
+    count = "1 line has" if found.total == 1 else f"{found.total} lines have"
+    return context.list_reply(
+        f"{count} {words!r}; get article {title} with a content_offset reads on from there:\n",
+        rows,
+        foot=note,
+        source=_source(archive, found),
+        is_complete=found.next_offset is None,
+    )
 
 
 async def _show_outline(context: QueryContext, slots: Slots) -> Reply:
@@ -228,7 +253,9 @@ async def _read_article(context: QueryContext, slots: Slots) -> Reply:
 async def _read_article_in(context: QueryContext, archive: ArchiveFile, path: str) -> Reply:
     request = context.request
     # Of several archives, the reply says which one has the article; its URI is a guess until it is read.
-    source_tokens = tokens.estimate(_source(archive, EntryResult(path, path, ""))) if len(context.library) > 1 else 0
+    source_tokens = (
+        tokens.estimate(_source(archive, EntryResult(path, path, "")).line) if len(context.library) > 1 else 0
+    )
     call = ReadArticle(
         path,
         requested=path,
@@ -240,15 +267,16 @@ async def _read_article_in(context: QueryContext, archive: ArchiveFile, path: st
     article = await reading.read_or_closest(context.app, archive, call)
     stop = article.next_offset
     continuation = None if stop is None else request.model_copy(update={"content_offset": stop})
-    if not source_tokens:
-        return Reply(article.markdown, continuation=continuation)
     source = _source(archive, article)
-    return Reply(f"{article.markdown}\n\n{source}", (source,), continuation)
+    if not source_tokens:
+        return Reply(article.markdown, continuation=continuation, cited=(source,))
+    return Reply(f"{article.markdown}\n\n{source.line}", (source.line,), continuation, cited=(source,))
 
 
-def _source(archive: ArchiveFile, entry: EntryResult | Article, section: str = "") -> str:
+def _source(archive: ArchiveFile, entry: EntryResult | Article, section: SectionHead | None = None) -> excerpts.Source:
     uri = uris.entry_uri(archive.name, entry.path)
-    return excerpts.source_line(entry.title, section, archive.file_name, uri)
+    place = (section.title or None, section.id or None) if section else ()
+    return excerpts.Source(archive.file_name, entry.path, entry.title, uri, *place)
 
 
 HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
@@ -275,6 +303,7 @@ HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
     "suggestions": _suggest_titles,
     "section": _read_section,
     "part": _read_section,
+    "find": _find_words,
     "outline": _show_outline,
     "summary": _read_summary,
     "related": _list_related,

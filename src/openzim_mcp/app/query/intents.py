@@ -16,6 +16,10 @@ _FROM = "(<in>|of|from|von|aus|de|du|des|di|del|da|do|van|uit|из|z|من|dari|c
 _IN_LANGUAGE = "<in language> {language}"
 _ABOUT_THE_LIBRARY = 1.1
 """The certainty of a phrase that asks about the library itself, though an article may have it as its title."""
+_SAYS_ARTICLE = 1.05
+"""The certainty of a request that names an article as one, though its words may be a search as well."""
+_INSIDE_LAST = "(<inside last>| <inside last>)"
+_FIND = "(<search>|find|locate)"
 _LIMIT = "[[(with [a] limit [of]|limit|limited to)] {number} [(at a time|entries|per page|each)]]"
 
 
@@ -212,6 +216,27 @@ INTENTS = (
     ), (
         "the history section of Dog", "section Evolution of Biology", "Abschnitt Klima von Berlin",
     ), title_slot="title"),
+    Intent("find", 'find "{words}" in the article {title}', (
+        f"{_FIND} [<for>] [(<the word>|<the>)] {{words}} <inside> [<the>] <article> {{title}}",
+        f"{_FIND} [<for>] [(<the word>|<the>)] {{words}} <inside> [<the>] {{title}} <article>",
+        f"{_FIND} [<inside>] [<the>] <article> {{title=first}} [<for>] <the word> {{words}}",
+        f"{_FIND} [<inside>] [<the>] <article> {{title=first}} <for> {{words}}",
+        f"{_FIND} [<inside>] [<the>] {{title=first}} <article> <for> [<the word>] {{words}}",
+        "where [in] [<the>] <article> {title=first} (is|are) {words} [(mentioned|found)]",
+        "where (is|are) {words} mentioned <inside> [<the>] [<article>] {title}",
+        "[(where|what)] does [<the>] <article> {title=first} mention {words}",
+        "[(list|show)] [<the>] (lines|occurrences|mentions) (of|with|containing) {words} <inside> [<article>] {title}",
+        "[(list|show)] [<the>] lines of [<article>] {title=first} (that mention|that contain|with|containing) {words}",
+        "在 [<article>] {title=first} [的] [<article>] (中|里|里面|内) <search> [<the word>] {words}",
+        f"{{title=first}}[{_ITS}] <article>{_INSIDE_LAST} [<the word>] {{words}}[(를|을)] <search last>",
+        "{title=first} <inside article> {words} <search last>",
+    ), (
+        "find herring in the article Ravenport", "search the Dog article for wolf",
+        "suche Klima im Artikel Berlin", "在北京条目中搜索气候",
+    ), title_slot="title", certainty=_SAYS_ARTICLE),
+    Intent("find", 'find "{words}" in the article {title}', (
+        "find [(<the word>|the)] {words=few} (in|inside|within) {title}",
+    ), ("find herring in Ravenport", 'find "cargo cult" in Vanuatu'), title_slot="title", certainty=0.85),
     Intent("picture", "get the picture of {path}", (
         "[(<show>|download|save)] [<me>] [<the>] [raw] <picture> [content] [(at|<of>|called)] [<the>] {path=file}",
     ), ("download the image I/Logo.png", "get picture logo.png")),

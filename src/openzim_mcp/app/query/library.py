@@ -43,7 +43,7 @@ _REQUESTS = """Ask a question in plain words, or say:
 - search for X; search for X in NAME; find article titled X
 - get article X; summary of X; outline of X; section S of X; links of X; related to X; picture of X
 - compare X and Y
-- more: goes on with the last answer
+- for more, repeat the request with the offset of its last line
 X is a title, or a source as answers show it (zim://…). NAME is the name or title of an archive."""
 
 Slots = dict[str, str]

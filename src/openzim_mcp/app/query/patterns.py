@@ -34,11 +34,15 @@ COMMA = r"\s*[,;、，；]\s*"
 CONJUNCTION = (
     rf"\s+&\s+|(?<!共)[和与與跟及](?![平谐諧服])|(?<={UNSPACED_CHAR})と(?={UNSPACED_CHAR})|(?<=\w)[와과]\s+|\s+و(?=\w)"
 )
+_QUOTED = r"[\"“«„][^\"”»“]+[\"”»“]"
+_NO_OTHER_REQUEST = r"(?!(?:<asking>|<article>|<articles>|<show>|<anything>)\b|.*(?:<asked>))"
 _SLOT_REGEXES = {
     "title": r"\S.{0,200}?",
     "first": r"(?!(?:<asking>)\b|.*(?:<asked>))\S.{0,100}?",
     "section": r"(?:[\"“«][^\"”»]+[\"”»]|(?!(?:<asking>)\b)\S.{0,80}?)",
     "heading": r"(?!(?:<asking>|<fact>|<show>)\b|.*(?:<asked>))\S{1,40}(?: \S{1,40}){0,2}?",
+    "words": rf"(?:{_QUOTED}|{_NO_OTHER_REQUEST}\S.{{0,100}}?)",
+    "few": rf"(?:{_QUOTED}|{_NO_OTHER_REQUEST}(?!(?:<the>|<search>)\b)\S{{1,40}}(?: \S{{1,40}}){{0,2}}?)",
     "topic": r"(?!.*(?:<asked>))(?:<topic>)",
     "query": r"\S.*?",
     "list": rf"(?!(?:<asking>)\b)(?=\S.*?(?:{COMMA}|\s(?:<and>|<and short>|<and weak>)\s|{CONJUNCTION}))\S.{{0,400}}?",

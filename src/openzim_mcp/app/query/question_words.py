@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from openzim_mcp.app.query.patterns import load_vocabulary, simplify
 from openzim_mcp.text import find_words, is_unspaced_script, normalize
@@ -101,7 +101,14 @@ def starts_with_question(simplified: str, language: str) -> bool:
     return any(pattern.match(start) for pattern in _type_patterns(language).values())
 
 
-def find_answer_type(simplified: str, language: str) -> AnswerType | None:
+class AskedType(NamedTuple):
+    """The kind of answer that a question asks for, and the words that say so."""
+
+    answer_type: AnswerType | None = None
+    term: str = ""
+
+
+def find_answer_type(simplified: str, language: str) -> AskedType:
     """Return the kind of answer by the first term that asks for a certain kind, else by a general one."""
     patterns = _type_patterns(language)
     found = [
@@ -111,9 +118,13 @@ def find_answer_type(simplified: str, language: str) -> AnswerType | None:
         if _is_asked(match, language)
     ]
     if found:
-        return ANSWER_TYPES[min(found)[-1]]
-    general = next((name for name in _GENERAL_NAMES if name in patterns and patterns[name].search(simplified)), None)
-    return "number" if general == "quantity" else cast("AnswerType | None", general)
+        start, end, order = min(found)
+        return AskedType(ANSWER_TYPES[order], simplified[start:-end])
+    for name in _GENERAL_NAMES:
+        match = patterns[name].search(simplified) if name in patterns else None
+        if match:
+            return AskedType("number" if name == "quantity" else cast("AnswerType", name), match.group())
+    return AskedType()
 
 
 def _is_asked(match: re.Match[str], language: str) -> bool:

@@ -69,6 +69,14 @@ _KINDS = (
     _KindRow("word", r"\b(?:what|wat) (?:does|dose) (?:it|that|this) mean(?: exactly| actually| please)*\W*$"),
     _KindRow("word", r"\b(?:what|wat) (?:does|dose) it mean to [a-z'-]+\W*$"),
     _KindRow("word", r"\bwhat(?: does| do| did| is|'s|s) (?:the word )?[\"'“„«][^\s\"'”»]+(?: [^\s\"'”»]+)?[\"'”“»]"),
+    _KindRow("name", r"\b(?:what|wat|how) (?:do|does|would|did) (?:you|u|we|they|people|one) (?:call|name)\b"),
+    _KindRow(
+        "name",
+        r"(?<!another )(?<!other )(?<!scientific )(?<!latin )(?<!full )\b(?:word|verb|noun|adjective|term|name)s? "
+        r"(?:for|when) (?:when|an?|the|some\w+|people|things?|that|those|not) \w+ \w+",
+    ),
+    _KindRow("name", r"\b(?:fancy name|one word for|what (?:is|are|'s)? ?(?:it|that|this|those) called)\b"),
+    _KindRow("name", r"\bwhat(?:'?s| is| are| was| were) (?:the|that|those) [a-z]+ (?:with|that|which|who|where)\b"),
     _KindRow("quote", r"<quotation>"),
     _KindRow("quote", r":\s*\S.{8,}(?:\.\.\.|…|__)[\s?!]*$"),
     _KindRow(
@@ -100,7 +108,7 @@ def analyze_question(text: str) -> Question:
     core, place = _split_place(core)
     simplified = simplify(core)
     language = detect_language(simplified)
-    answer_type = find_answer_type(simplified, language)
+    answer_type, type_term = find_answer_type(simplified, language)
     kinds = _find_kinds(simplify(text), simplified, answer_type)
     relations = find_relations(core, function_words(language))
     return Question(
@@ -108,6 +116,7 @@ def analyze_question(text: str) -> Question:
         context=context,
         language=language,
         answer_type="definition" if answer_type and "word" in kinds else answer_type,
+        type_words=find_words(type_term),
         kinds=kinds,
         relation_terms=relations.terms,
         relation_words=relations.words,

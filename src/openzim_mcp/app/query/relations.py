@@ -83,6 +83,12 @@ RELATIONS = (
         "named after|named for|native name|official name|stage name",
     ),
     Relation(
+        "age",
+        "how old|age|ages|aged|wie alt|alter|quel âge|âge|qué edad|edad|quanti anni|età|сколько лет|возраст*|几岁|何歳",
+        "age|aged|years old|lifespan",
+        "age|aged|born|date of birth|birth date|lifespan|life expectancy|alter|âge|edad|возраст",
+    ),
+    Relation(
         "capital",
         "capital*|hauptstadt|capitale|столиц*|首都|başkent*|stolica",
         "capital|seat",

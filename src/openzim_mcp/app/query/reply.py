@@ -67,7 +67,7 @@ class Reply:
     """An answer in Markdown, its source lines, and the request that continues it; `is_empty` if nothing was found.
 
     `last_line` tells a model what continues it. The reply to a question says whether it answers it, with the chance of
-    that and the sources as values.
+    that, and its sources and passages as values.
     """
 
     text: str
@@ -77,15 +77,19 @@ class Reply:
     answered: bool | None = None
     confidence: float | None = None
     cited: tuple[excerpts.Source, ...] = ()
+    passages: tuple[excerpts.CitedPassage, ...] = ()
     image: BinaryEntry | None = None
     """A picture to show with the text."""
+    links: tuple[str, ...] = ()
+    """Where a person can open the sources, as many as are worth their tokens."""
     last_line: str = ""
     next_cursor: str | None = None
 
     @property
     def markdown(self) -> str:
         """The whole reply, as tools return it."""
-        return "\n\n".join(filter(None, (self.text, self.last_line)))
+        links = f"Open: {' '.join(self.links)}" if self.links else ""
+        return "\n\n".join(filter(None, (self.text, links, self.last_line)))
 
 
 @dataclass(frozen=True)
@@ -183,31 +187,40 @@ class QueryContext:
             best.sort(key=lambda archive: -sizes.get(archive.name, 0))
         return best
 
-    def text_reply(self, text: str, source: str = "", default: float = DEFAULT_TOKENS) -> Reply:
+    def text_reply(self, text: str, source: excerpts.Source | None = None, default: float = DEFAULT_TOKENS) -> Reply:
         """Reply with a text and its source line; if it exceeds the budget, with a part that says where it continues."""
         start = self.request.content_offset
         if start >= len(text) > 0:
             raise errors.OutOfRange(f"content_offset={start} is beyond the end: the text has {len(text)} characters.")
-        sources = (source,) if source else ()
-        shown = tokens.truncate(text[start:], self.tokens_left(source, default))
+        line = source.line if source else ""
+        sources, cited = ((line,), (source,)) if source else ((), ())
+        shown = tokens.truncate(text[start:], self.tokens_left(line, default))
         if len(shown) == len(text) - start:
-            return Reply("\n\n".join(filter(None, (shown.lstrip("\n"), source))), sources)
-        foot = f"{continuation_line(len(text), len(text))}\n\n{source}"
+            return Reply("\n\n".join(filter(None, (shown.lstrip("\n"), line))), sources, cited=cited)
+        foot = f"{continuation_line(len(text), len(text))}\n\n{line}"
         shown = tokens.truncate(text[start:], self.tokens_left(foot, default))
         stop = start + len(shown)
-        parts = (shown.lstrip("\n"), continuation_line(stop, len(text)), source)
+        parts = (shown.lstrip("\n"), continuation_line(stop, len(text)), line)
         continuation = self.request.model_copy(update={"content_offset": stop})
-        return Reply("\n\n".join(filter(None, parts)), sources, continuation)
+        return Reply("\n\n".join(filter(None, parts)), sources, continuation, cited=cited)
 
     def list_reply(
-        self, head: str, rows: Sequence[str], *, foot: str = "", source: str = "", is_complete: bool = True
+        self,
+        head: str,
+        rows: Sequence[str],
+        *,
+        foot: str = "",
+        source: excerpts.Source | None = None,
+        is_complete: bool = True,
     ) -> Reply:
         """Reply with as many rows as fit the budget, and a line that says how to continue."""
         reply = Reply("")
+        line = source.line if source else ""
+        sources, cited = ((line,), (source,)) if source else ((), ())
         for count in range(len(rows), -1, -1):
             stop = None if is_complete and count == len(rows) else self.request.offset + count
-            text = "\n\n".join(filter(None, ("\n".join([head, *rows[:count]]).strip(), foot, source)))
-            reply = self.continued(Reply(text, (source,) if source else ()), stop)
+            text = "\n\n".join(filter(None, ("\n".join([head, *rows[:count]]).strip(), foot, line)))
+            reply = self.continued(Reply(text, sources, cited=cited), stop)
             if not self.request.max_tokens or tokens.fits(reply.markdown, self.request.max_tokens):
                 return reply
         return self.text_reply(reply.markdown)

@@ -10,6 +10,7 @@ from openzim_mcp import errors
 from openzim_mcp.calls.archive import Description, PassageIndexCheck
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker.archive.kind import archive_kind
+from openzim_mcp.worker.reading.document_titles import has_documents
 from openzim_mcp.worker.search import passage_index
 
 if TYPE_CHECKING:
@@ -71,5 +72,5 @@ def probe_indexes(archive: Archive, _call: ProbeIndexes) -> bool:
 
 def check_passage_index(archive: Archive, _call: CheckPassageIndex) -> PassageIndexCheck:
     """Say what the index of an archive's passages is for, and whether it is there."""
-    is_for_search = passage_index.tokens_of(archive) == "trigrams"
+    is_for_search = passage_index.tokens_of(archive) == "trigrams" or has_documents(archive)
     return PassageIndexCheck(is_for_search, passage_index.read_state(archive))

@@ -1,4 +1,4 @@
-"""The kind of an archive, such as a dictionary or a book, known from its tags, name, title and scraper."""
+"""The kind of an archive, such as a dictionary or a book: by its tags, the types of its entries, name and scraper."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from openzim_mcp.worker.archive.type_counts import count_types
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from openzim_mcp.calls.archive import ArchiveKind
     from openzim_mcp.worker.zim import Archive
 
@@ -20,7 +24,8 @@ def _row(kind: ArchiveKind, words: str) -> _Row:
     return _Row(kind, re.compile(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])"))
 
 
-# The first row that fits the category, then the other tags, then name and title, then the scraper.
+# The first row that fits the category, then the other tags; the types of the entries; then the first row that fits name
+# and title, then the scraper.
 _KINDS = (
     _row(
         "dictionary",
@@ -40,8 +45,19 @@ _KINDS = (
         r"wikipedia|encyclopa?edia|vikidia|википеди\w*|wikivoyage|wikimed|wikispecies|wikibooks|wikiversity|wikinews|"
         "mwoffliner",
     ),
+    _row("map", "maps2zim|streetzim|openstreetmap|osm|maps?"),
     _row("site", "zimit|warc2zim"),
 )
+_CONTENT_TYPES: tuple[tuple[ArchiveKind, str], ...] = (
+    ("map", "application/x-protobuf"),
+    ("map", "application/vnd.mapbox-vector-tile"),
+    ("video", "video/"),
+    ("pdf", "application/pdf"),
+    ("book", "application/epub"),
+)
+_MIN_FILES = 2
+_MIN_SHARE_OF_PAGES = 0.4
+"""A video has a page of its own, and there are pages that list videos."""
 _MAX_CACHED_KINDS = 256
 _CATEGORY = re.compile(r"_category:(\w+)")
 
@@ -49,14 +65,33 @@ _CATEGORY = re.compile(r"_category:(\w+)")
 def archive_kind(archive: Archive) -> ArchiveKind:
     """Return the kind of an archive; `other` if nothing tells it."""
     names = f"{archive.metadata_text('Name')} {archive.metadata_text('Title')} {archive.name}"
-    return _find_kind(archive.metadata_text("Tags").lower(), names.lower(), archive.metadata_text("Scraper").lower())
+    tags, scraper = archive.metadata_text("Tags").lower(), archive.metadata_text("Scraper").lower()
+    return _find_kind(tags, names.lower(), scraper, archive.metadata_text("Counter"))
 
 
 @lru_cache(_MAX_CACHED_KINDS)  # by texts: a cached archive would never be closed
-def _find_kind(tags: str, names: str, scraper: str) -> ArchiveKind:
+def _find_kind(tags: str, names: str, scraper: str, counter: str) -> ArchiveKind:
     category = _CATEGORY.search(tags)
-    for text in (category[1] if category else "", tags, names, scraper):
+    return (
+        _kind_by_words(category[1] if category else "", tags)
+        or _kind_by_types(count_types(counter))
+        or _kind_by_words(names, scraper)
+        or "other"
+    )
+
+
+def _kind_by_words(*texts: str) -> ArchiveKind | None:
+    for text in texts:
         for row in _KINDS:
             if row.pattern.search(text.replace("_", " ")) or row.pattern.search(text):
                 return row.kind
-    return "other"
+    return None
+
+
+def _kind_by_types(counts: Mapping[str, int]) -> ArchiveKind | None:
+    """Return what most of the content is, if there is more of it than of web pages around it."""
+    for kind, start in _CONTENT_TYPES:
+        count = sum(number for name, number in counts.items() if name.startswith(start))
+        if count >= _MIN_FILES and count >= _MIN_SHARE_OF_PAGES * counts.get("text/html", 0):
+            return kind
+    return None

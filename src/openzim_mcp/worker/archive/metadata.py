@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from openzim_mcp.calls.archive import ArchiveIdentity, IndexCapabilities, Metadata, Namespace
 from openzim_mcp.text import safe_line
+from openzim_mcp.worker.archive.kind import archive_kind
+from openzim_mcp.worker.archive.type_counts import count_types
 
 if TYPE_CHECKING:
     from openzim_mcp.calls.archive import ListNamespaces, ReadMetadata
@@ -15,16 +16,10 @@ if TYPE_CHECKING:
 
 _SAMPLED_PATHS = 5
 _MAX_VALUE_CHARS = 1000
-_MAX_TYPE_CHARS = 100
-_MAX_COUNT_DIGITS = 15
 _KEYS_ALSO_IN_LOWER_CASE = (
     "Title", "Language", "Creator", "Publisher", "Flavour", "Date", "Name", "Description", "Source", "License", "Tags",
 )  # fmt: skip
 _ILLUSTRATION = re.compile(r"Illustration_(\d+)x(\d+)@(\d+)")
-# As in `text/html=5`, `text/html;raw=true=3` and `image/svg+xml; charset=utf-8; profile="https://a;b"=1`.
-_COUNTER = re.compile(
-    r"(?:^|;)\s*(?P<type>[^\s;=\"]+)(?:\s*;\s*[\w.-]+=(?:\"[^\"]*\"|[^;=\"]*))*\s*=\s*(?P<count>\d+)\s*(?=;|$)"
-)
 _DESCRIPTIONS = {
     ("A", False): "articles",
     ("B", False): "article metadata",
@@ -48,6 +43,7 @@ def read_metadata(archive: Archive, call: ReadMetadata) -> Metadata:
     texts = {key: _metadata_text(value) for key, value in raw.items() if not _ILLUSTRATION.fullmatch(key)}
     return Metadata(
         archive=archive.file_name,
+        kind=archive_kind(archive),
         metadata=texts | {key.lower(): texts[key] for key in _KEYS_ALSO_IN_LOWER_CASE if key in texts},
         counts=archive.counts,
         main_page=archive.main_path,
@@ -55,7 +51,7 @@ def read_metadata(archive: Archive, call: ReadMetadata) -> Metadata:
         archive_identity=ArchiveIdentity(archive.uuid, archive.is_multipart),
         index_capabilities=IndexCapabilities(archive.has_fulltext_index, archive.has_title_index),
         illustrations=["{}x{}@{}".format(*m.groups()) for key in raw if (m := _ILLUSTRATION.fullmatch(key))],
-        counter_breakdown=_parse_counter(raw["Counter"].decode(errors="replace")) if "Counter" in raw else None,
+        counter_breakdown=count_types(raw["Counter"].decode(errors="replace")) if "Counter" in raw else None,
     )
 
 
@@ -83,11 +79,3 @@ def _describe_namespace(archive: Archive, letter: str) -> Namespace:
         description=_DESCRIPTIONS.get((letter, archive.has_new_scheme), "other entries"),
         sample=[archive.entry_by_id(number).path for number in ids[::step][:_SAMPLED_PATHS]],
     )
-
-
-def _parse_counter(text: str) -> dict[str, int]:
-    """Return how many entries there are of each MIME type, whatever its parameters."""
-    counts: Counter[str] = Counter()
-    for match in _COUNTER.finditer(text):
-        counts[safe_line(match["type"].lower(), _MAX_TYPE_CHARS)] += int(match["count"][:_MAX_COUNT_DIGITS])
-    return dict(counts)

@@ -1,4 +1,4 @@
-"""The readers of plain text and JSON, and the placeholder for types that have no reader."""
+"""The reader of JSON, the encoding of texts, and the placeholder for types that have no reader."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import json
 import re
 
-from openzim_mcp.text import escape_our_lines, strip_invisible
+from openzim_mcp.text import strip_invisible
 from openzim_mcp.worker.document import Block, Document
 
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
@@ -22,14 +22,14 @@ _KINDS = {
 }
 
 
-def read_plain_text(raw: bytes, _path: str = "") -> Document:
-    """Return plain text as it is, in paragraphs."""
-    return _document(raw.decode(errors="replace"))
-
-
 def read_json(raw: bytes, _path: str = "") -> Document:
     """Return JSON as an indented code block."""
-    return _document(f"```json\n{_indent_json(raw.decode(errors='replace'))}\n```")
+    text = _visible_lines(_indent_json(raw.decode(errors="replace")))
+    return Document.without_sections((Block("code", f"```json\n{text}\n```", 0),))
+
+
+def _visible_lines(text: str) -> str:
+    return "\n".join(map(strip_invisible, text.split("\n")))
 
 
 def placeholder(mime_type: str, size: int) -> Document:
@@ -60,18 +60,6 @@ def _declared_encoding(raw: bytes) -> str:
         return _FALLBACK_ENCODING
     # It is not UTF-8, whatever it declares.
     return _FALLBACK_ENCODING if encoding == "utf-8" else encoding
-
-
-def _document(text: str) -> Document:
-    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    visible = "\n".join(map(_visible_line, lines))
-    return Document.without_sections(
-        tuple(Block("lines", part, 0) for part in visible.split("\n\n") if part.strip("\n"))
-    )
-
-
-def _visible_line(line: str) -> str:
-    return escape_our_lines(strip_invisible(line))
 
 
 def _indent_json(text: str) -> str:

@@ -19,11 +19,15 @@ from openzim_mcp.calls.reading import (
 from openzim_mcp.text import continuation_line, safe_line
 from openzim_mcp.uris import path_in_text
 from openzim_mcp.worker import render
+from openzim_mcp.worker.document import BLOCK_SEPARATOR
 from openzim_mcp.worker.page_timer import timer
-from openzim_mcp.worker.readers import is_page, read_document
+from openzim_mcp.worker.readers import is_page
+from openzim_mcp.worker.readers.entry import read_document
 from openzim_mcp.worker.readers.html.reader import read_html
-from openzim_mcp.worker.reading import resolve
-from openzim_mcp.worker.reading.parts import find_fragment
+from openzim_mcp.worker.reading import long_documents, resolve
+from openzim_mcp.worker.reading.document_titles import has_documents, title_of
+from openzim_mcp.worker.reading.parts import find_fragment, page_number
+from openzim_mcp.worker.reading.pictures import is_picture, read_picture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +45,12 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive, Item
 
 _CACHE_BYTES = 32 << 20
+_BYTES_PER_CHAR = 4
+"""What a document takes: that of a PDF or of a page with a transcript has more text than the entry has bytes."""
 _HUGE_PAGE_BYTES = 2 << 20
 _EXCERPT_BYTES = 128 << 10
 _SUMMARY_CHARS = 4000
+_COLLAPSED_CHARS = 4000
 _SUMMARY_KINDS = {"paragraph", "list", "quote", "definition", "code", "lines"}
 _CONTINUATION_TOKENS = 30
 _FACT_CHARS = 1000
@@ -56,26 +63,46 @@ _documents: LRUCache[tuple[int, str], tuple[int, Document]] = LRUCache(_CACHE_BY
 """The size and the document of the pages read last, by the serial number of their archive and their path."""
 
 
-def document(archive: Archive, item: Item) -> Document:
-    """Return the document of an item, parsed once."""
-    key = (archive.serial, item.path)
+def document(archive: Archive, item: Item, raw: bytes | None = None, language: str = "") -> Document:
+    """Return the document of an item, parsed once; `raw` are its bytes, if they have been read.
+
+    A video has subtitles in that language, if there are some.
+    """
+    key = (archive.serial, f"{item.path}\0{language}" if language and is_page(item.mime_type) else item.path)
     if key in _documents:
         return _documents[key][1]
-    parsed = read_document(archive, item)
-    _documents[key] = (min(item.size, _CACHE_BYTES), parsed)
+    parsed = read_document(archive, item, language, raw)
+    size = max(item.size, _BYTES_PER_CHAR * sum(len(block.text) for block in parsed.blocks))
+    _documents[key] = (min(size, _CACHE_BYTES), parsed)
     return parsed
 
 
-def document_around(archive: Archive, item: Item, words: Sequence[str]) -> Document:
+def document_around(
+    archive: Archive, item: Item, words: Sequence[str], raw: bytes | None = None, language: str = ""
+) -> Document:
     """Return the document of an item; of a huge page, only the part around the first of the words that occurs in it."""
+    pdf = long_documents.open_long(archive, item)
+    if pdf is not None:
+        return long_documents.read_likeliest(archive, item, pdf, words)
     if item.size <= _HUGE_PAGE_BYTES or not is_page(item.mime_type):
-        return document(archive, item)
-    raw = archive.read_content(item.path)
+        return document(archive, item, raw, language if has_documents(archive) else "")
+    raw = archive.read_content(item.path) if raw is None else raw
     lower = raw.lower()
     offsets = (lower.find(word.encode()) for word in words)
     start = max(0, next((offset for offset in offsets if offset >= 0), 0) - _EXCERPT_BYTES // 4)
     with timer.limit(archive, item.path):
         return read_html(raw[start : start + _EXCERPT_BYTES], item.path)
+
+
+def requested_document(archive: Archive, item: Item) -> Document:
+    """Return the document of an item that a call asks for: of a picture, with what a page that shows it says of it."""
+    return read_picture(archive, item) if is_picture(item) else document(archive, item)
+
+
+def document_start(archive: Archive, item: Item, chars: int) -> Document:
+    """Return the document of an item; of a long PDF, the first pages, with at least so many characters."""
+    pdf = long_documents.open_long(archive, item)
+    return requested_document(archive, item) if pdf is None else long_documents.read_start(archive, item, pdf, chars)
 
 
 def load_page(archive: Archive, path: str) -> tuple[Item, Document]:
@@ -87,19 +114,47 @@ def load_page(archive: Archive, path: str) -> tuple[Item, Document]:
 def read_article(archive: Archive, call: ReadArticle) -> Article:
     """Return a page of an article as Markdown, under a header with title, path and type."""
     item, fragment = resolve.require_place(archive, call.path)
-    page = document(archive, item)
-    blocks, note = _select_part(page, fragment)
+    page, blocks, note = load_part(archive, item, fragment, call.offset + call.max_chars)
     blocks = render.collapse_large_blocks(page, blocks) if call.compact else blocks
-    header = _header(item, page, call.requested, note)
+    header = _header(archive, item, page, call.requested, note)
     piece = render.slice_at_block(blocks, call.offset, call.max_chars)
     if call.max_tokens is not None:
         room = call.max_tokens - tokens.estimate(header) * tokens.SAFETY_FACTOR - _CONTINUATION_TOKENS
         by_tokens = render.slice_to_budget(blocks, call.offset, room)
         piece = by_tokens if len(by_tokens.text) <= call.max_chars else piece
-    check_offset(item, call.offset, piece.total)
+    is_all = note or page.extent is None or page.extent.is_complete
+    if is_all:
+        check_offset(item, call.offset, piece.total)
     text = piece.text or "(This entry has no text.)"
-    markdown = f"{header}\n\n{text}{_continuation(piece)}"
-    return Article(markdown, None if piece.done else piece.stop, item.path, item.title)
+    place = "" if is_all else _place_at(page, blocks, piece.stop)
+    markdown = f"{header}\n\n{text}{_continuation(piece, place)}"
+    return Article(markdown, None if piece.done and is_all else piece.stop, item.path, item.title)
+
+
+def load_part(archive: Archive, item: Item, fragment: str, chars: int) -> tuple[Document, Sequence[Block], str]:
+    """Return a document and the blocks of it that a fragment names; of a long one, as much as has so many characters.
+
+    Blocks that are shown collapsed are shorter: then more is read than is needed for one page of the result.
+    """
+    pdf = long_documents.open_long(archive, item)
+    if pdf is None:
+        page = requested_document(archive, item)
+    elif fragment:
+        page = long_documents.read_named_part(archive, item, pdf, fragment, str) or document(archive, item)
+    else:
+        page = long_documents.read_start(archive, item, pdf, chars + _COLLAPSED_CHARS)
+    return page, *_select_part(page, fragment)
+
+
+def _place_at(page: Document, blocks: Sequence[Block], offset: int) -> str:
+    """Return the page that ends at an offset of some blocks or has it, and how many pages there are."""
+    position = 0
+    for block in blocks:
+        position += len(block.text) + len(BLOCK_SEPARATOR)
+        if position >= offset:
+            break
+    number = page_number(block.locator) if blocks else None
+    return f"page {number or 1} of {page.extent.total}" if page.extent else ""
 
 
 def check_offset(item: Item, offset: int, total: int, unit: str = "characters") -> None:
@@ -111,8 +166,10 @@ def check_offset(item: Item, offset: int, total: int, unit: str = "characters") 
         )
 
 
-def _continuation(piece: render.Slice) -> str:
-    return "" if piece.done else f"\n\n{continuation_line(piece.stop, piece.total)}"
+def _continuation(piece: render.Slice, place: str) -> str:
+    if piece.done and not place:
+        return ""
+    return f"\n\n{continuation_line(piece.stop, piece.total, place)}"
 
 
 def _select_part(page: Document, fragment: str) -> tuple[Sequence[Block], str]:
@@ -125,8 +182,8 @@ def _select_part(page: Document, fragment: str) -> tuple[Sequence[Block], str]:
     return part.blocks, f"Section: {safe_line(part.name.title, 200)}"
 
 
-def _header(item: Item, page: Document, requested: str, part: str) -> str:
-    title = safe_line(page.title or item.title, 300)
+def _header(archive: Archive, item: Item, page: Document, requested: str, part: str) -> str:
+    title = safe_line(page.title or title_of(archive, item.path, item.title), 300)
     path = f"Path: {path_in_text(item.path)}"
     if not resolve.is_same_path(requested, item.path):
         path = f"Requested Path: {safe_line(requested, 300)}\nActual Path: {path_in_text(item.path)}"
@@ -138,7 +195,8 @@ def _header(item: Item, page: Document, requested: str, part: str) -> str:
 
 def read_summary(archive: Archive, call: ReadSummary) -> Summary:
     """Return the lead of an article, without boxes, hatnotes and captions."""
-    item, page = load_page(archive, call.path)
+    item = resolve.require_entry(archive, call.path)
+    page = document_start(archive, item, _SUMMARY_CHARS)
     facts = _take_rows([(safe_line(name, _FACT_CHARS), safe_line(value, _FACT_CHARS)) for name, value in page.facts])
     all_meanings = _list_meanings(page) if page.is_disambiguation else []
     meanings = [row for (row,) in _take_rows([(safe_line(row, _FACT_CHARS),) for row in all_meanings])]
@@ -151,6 +209,7 @@ def read_summary(archive: Archive, call: ReadSummary) -> Summary:
         facts=dict(facts) or None,
         meanings=meanings if page.is_disambiguation else None,
         truncated=len(facts) < len(page.facts) or len(meanings) < len(all_meanings),
+        coordinates=list(page.coordinates) if page.coordinates else None,
     )
 
 
@@ -178,7 +237,9 @@ def _list_meanings(page: Document) -> list[str]:
 
 def read_table_of_contents(archive: Archive, call: ReadTableOfContents) -> TableOfContents:
     """Return the sections of an article as a tree; of a page of them, each below its nearest listed section."""
-    item, page = load_page(archive, call.path)
+    item = resolve.require_entry(archive, call.path)
+    pdf = long_documents.open_long(archive, item)
+    page = long_documents.read_outline(archive, item, pdf) if pdf and pdf.has_outline else document(archive, item)
     numbers, total, next_offset = _page_of_headings(item, page, call)
     listed = set(numbers)
 
@@ -221,13 +282,15 @@ def _page_of_headings(
 
 
 def read_text(archive: Archive, call: ReadText) -> EntryText:
-    """Return the start of the text of an entry, and the length of all of it."""
+    """Return the text of an entry from an offset on, and the length of all of it."""
     item, fragment = resolve.require_place(archive, call.path)
-    page = document(archive, item)
-    blocks, note = _select_part(page, fragment)
-    piece = render.slice_at_block(blocks, 0, call.max_chars)
+    page, blocks, note = load_part(archive, item, fragment, call.offset + call.max_chars)
+    piece = render.slice_at_block(blocks, call.offset, call.max_chars)
+    check_offset(item, call.offset, piece.total)
     lead = _lead_text(page) if call.with_lead else None
-    return EntryText(item.title, item.path, item.mime_type, piece.text, piece.total, note or None, lead)
+    is_all = note or page.extent is None or page.extent.is_complete
+    place = None if is_all else _place_at(page, blocks, piece.stop)
+    return EntryText(item.title, item.path, item.mime_type, piece.text, piece.total, note or None, lead, place)
 
 
 def pick_random_path(archive: Archive, _call: PickRandomPath) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.calls.reading import SectionName
 from openzim_mcp.text import closest, normalize, safe_line, title_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from openzim_mcp.worker.document import Block, Document
 
-    Stem = Callable[[str], str]
+Stem = Callable[[str], str]
 
 LEAD = SectionName("lead", "(lead)")
+LEAD_NAMES = frozenset({"", "lead"})
 _MAX_TITLE_CHARS = 80
 # As in "2.1. Prerequisites", "Chapter 3", "§ 7 Fees" and "第3章".
 _PRINTED_NUMBER = re.compile(
@@ -23,6 +23,10 @@ _PRINTED_NUMBER = re.compile(
     r"parte|capitolo|sezione|глава|часть|раздел|第)[ .]*)?(?P<number>\d+(?:\.\d+)*)(?![\w.]*\d)\W*",
     re.IGNORECASE,
 )
+_PAGE_NAME = re.compile(
+    r"(?:p|pp|pg|page|seite|página|pagina|стр|第)\.?[ =_-]*(\d{1,6})(?!\d)(?:\s*\(.*\))?", re.IGNORECASE
+)
+_TIME_NAME = re.compile(r"(?:t=)?(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:[.,]\d+)?")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 
@@ -41,8 +45,10 @@ class Part(NamedTuple):
 
 def find_parts(document: Document, name: str, stem: Stem) -> list[Part]:
     """Return the parts that a name may mean: one if it is clear, several if all fit it alike, none if nothing does."""
-    if name in {"", "lead"}:
+    if name in LEAD_NAMES:
         return [_section_part(document, 0)]
+    if place := _place_part(document, name):
+        return [place]
     for find_sections in (_by_id, _by_title, _by_folded_name, _by_number):
         if numbers := find_sections(document, name):
             return [_section_part(document, number) for number in numbers]
@@ -55,6 +61,8 @@ def find_parts(document: Document, name: str, stem: Stem) -> list[Part]:
 
 def find_fragment(document: Document, fragment: str) -> Part | None:
     """Return the part that the fragment of a URL names: the id of a heading, another anchor, or a heading's text."""
+    if place := _place_part(document, fragment):
+        return place
     for find_sections in (_by_id, None, _by_title, _by_folded_name):
         if find_sections is None:
             if fragment in document.anchors:
@@ -62,6 +70,52 @@ def find_fragment(document: Document, fragment: str) -> Part | None:
         elif numbers := find_sections(document, fragment):
             return _section_part(document, numbers[0])
     return None
+
+
+def page_number(name: str) -> int | None:
+    """Return the number of the page that a name such as `p. 12` or `page=12` means."""
+    match = _PAGE_NAME.fullmatch(name.strip())
+    return int(match[1]) if match and int(match[1]) else None
+
+
+def _place_part(document: Document, name: str) -> Part | None:
+    """Return the blocks of a page or from a time on, in a document that has such places."""
+    places = list(dict.fromkeys(block.locator for block in document.blocks if block.locator))
+    place = _find_place(places, name) if places else None
+    if place is None:
+        return None
+    at = places.index(place)
+    numbers = [number for number, block in enumerate(document.blocks) if block.locator == place]
+    section = document.blocks[numbers[0]].section
+    return Part(
+        SectionName(place, place),
+        document.sections[section].level + 1,
+        [document.blocks[number] for number in numbers],
+        _place_name(places, at - 1),
+        _place_name(places, at + 1),
+        _section_name(document, section) if section else None,
+        [],
+    )
+
+
+def _place_name(places: list[str], at: int) -> SectionName | None:
+    return SectionName(places[at], places[at]) if 0 <= at < len(places) else None
+
+
+def _find_place(places: list[str], name: str) -> str | None:
+    """Return the place that a name means: the page with that number, or the last time that is not after it."""
+    number = page_number(name)
+    if number is not None:
+        return next((place for place in places if page_number(place) == number), None)
+    seconds = _seconds(name)
+    if seconds is None:
+        return None
+    return next((place for place in reversed(places) if (_seconds(place) or 0) <= seconds), None)
+
+
+def _seconds(name: str) -> int | None:
+    match = _TIME_NAME.fullmatch(name.strip())
+    return int(match[1] or 0) * 3600 + int(match[2]) * 60 + int(match[3]) if match else None
 
 
 def _by_id(document: Document, name: str) -> list[int]:

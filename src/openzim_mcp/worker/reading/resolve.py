@@ -52,7 +52,7 @@ def require_place(archive: Archive, requested: str) -> tuple[Item, str]:
 def locate_entry(archive: Archive, call: LocateEntry) -> LocatedEntry | None:
     """Return the entry that a reference means, or None; a URL must be of the site that the archive holds."""
     place = _find_place(archive, call.path, is_strict=True)
-    return LocatedEntry(place[0].path, place[0].title, place[0].size) if place else None
+    return LocatedEntry(place[0].path, place[0].title, place[0].size, place[0].mime_type) if place else None
 
 
 def _find_place(archive: Archive, requested: str, *, is_strict: bool = False) -> tuple[Item, str] | None:

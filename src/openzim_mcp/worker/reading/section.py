@@ -8,9 +8,9 @@ from openzim_mcp import errors
 from openzim_mcp.calls.reading import Section, SectionHead
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker import render
-from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.reading import article, long_documents, resolve
 from openzim_mcp.worker.reading.parts import find_parts, nearest_sections
-from openzim_mcp.worker.search.query import query_language
+from openzim_mcp.worker.search.language import query_language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +26,13 @@ _MAX_TITLE_CHARS = 50
 
 def read_section(archive: Archive, call: ReadSection) -> Section:
     """Return one part of an article from an offset on, and the names of its neighbours."""
-    item, document = article.load_page(archive, call.path)
+    item = resolve.require_entry(archive, call.path)
     name = call.name.strip().lstrip("#").strip()
-    parts = find_parts(document, name, query_language(archive, name).stem)
+    stem = query_language(archive, name).stem
+    pdf = long_documents.open_long(archive, item)
+    document = long_documents.read_named_part(archive, item, pdf, name, stem) if pdf else None
+    document = document or article.document(archive, item)
+    parts = find_parts(document, name, stem)
     if len(parts) != 1:
         raise _section_not_found(document, item, call.name, parts)
     (part,) = parts

@@ -10,14 +10,16 @@ import contextlib
 import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 from openzim_mcp import errors
+from openzim_mcp.text import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from openzim_mcp.calls.reading import FindOriginalUrls
     from openzim_mcp.worker.zim import Archive
 
 _HOST = r"(?:[\w-]+\.)+[^\W\d_]{2,}"
@@ -45,6 +47,18 @@ _LINK = re.compile(rb"<link\b[^>]*\brel=[\"']?canonical\b[^>]*>", re.IGNORECASE)
 # Where DevDocs says what it shows: its pages have no canonical link.
 _ATTRIBUTION = re.compile(rb"<a\b[^>]*\b_attribution-link\b[^>]*>", re.IGNORECASE)
 _HREF = re.compile(rb"\bhref=[\"']?(https?://[^\"'\s>]+)", re.IGNORECASE)
+# How the sites whose pages name no URL address them.
+_PAGE_URLS = (
+    (re.compile(r"[\w.-]*\bwik(?:i\w+|tionary)\.org"), "https://{host}/wiki/{stem}"),
+    (
+        re.compile(r"(?:[\w.-]+\.)?(?:stackexchange|stackoverflow|superuser|serverfault|askubuntu)\.com"),
+        "https://{host}/{path}",
+    ),
+    (re.compile(r"devdocs\.io"), "https://{host}/{folder}/{path}"),
+)
+_MAX_URL_CHARS = 2000
+_MAX_PAGE_BYTES = 4 << 20
+_SAFE_IN_URL = "/:?&=+,;@!$'()*~%"
 _SAMPLED_PAGES = 3
 _MAX_SAMPLED_ENTRIES = 50
 _MAX_SCANNED_ENTRIES = 5000
@@ -212,3 +226,27 @@ def _comparable(url: str) -> str:
     parts = split_url(url)
     path = unquote(parts.path).strip("/").removesuffix(".html").removesuffix(".htm")
     return f"{_bare_host(parts.hostname or '')}/{path}"
+
+
+def find_original_urls(archive: Archive, call: FindOriginalUrls) -> list[str]:
+    """Return the URL of each entry on its site: as the page names it, by its path, or as the site addresses pages."""
+    return [_find_original_url(archive, path) for path in call.paths]
+
+
+def _find_original_url(archive: Archive, path: str) -> str:
+    with contextlib.suppress(errors.OpenZimMcpError):
+        item = archive.find_entry(path)
+        is_page = item is not None and "html" in item.mime_type and item.size <= _MAX_PAGE_BYTES
+        named = _original_url(archive.read_content(path)) if is_page else ""
+        if named and len(named) <= _MAX_URL_CHARS and escape_invisible(named) == named:
+            return named
+    host, _, rest = path.partition("/")
+    if rest and re.fullmatch(_HOST, host):
+        return f"https://{quote(path, safe=_SAFE_IN_URL)}"
+    for site in sorted(_metadata_sites(archive)):
+        for pattern, template in _PAGE_URLS:
+            if pattern.fullmatch(site.host):
+                address = quote(path.removeprefix("A/"), safe=_SAFE_IN_URL.replace("?", ""))
+                parts = {"path": address, "stem": address.removesuffix(".html")}
+                return template.format(host=site.host, folder=site.folder, **parts)
+    return ""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openzim_mcp.calls.search import Estimate, Passage, PassageFit, Passages, Sentence, WordCounts
+from openzim_mcp.calls.search import Estimate, PageLack, Passage, PassageFit, Passages, Sentence, WordCounts
 from openzim_mcp.languages import two_letter_code
 from openzim_mcp.text import is_introduction, is_unsegmented_script, normalize, sentence_ends
 from openzim_mcp.worker.archive.kind import archive_kind
+from openzim_mcp.worker.page_timer import timer
+from openzim_mcp.worker.reading.document_titles import name_of
 from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.answer_ranking import AnswerRanking
-from openzim_mcp.worker.search.candidates import find_candidates
+from openzim_mcp.worker.search.candidates import find_candidates, find_mentions
 from openzim_mcp.worker.search.fulltext import Filter, cannot_find_words, search_or_scan, search_without_index
+from openzim_mcp.worker.search.language import query_language
 from openzim_mcp.worker.search.mentions import titles_in_text
-from openzim_mcp.worker.search.passage_index import using_words
-from openzim_mcp.worker.search.query import parse_query, query_language
+from openzim_mcp.worker.search.passage_index import count_documents, using_words
+from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.search.word_search import cover_words, search_words
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.search.answer_ranking import RankedAnswer
     from openzim_mcp.worker.search.fulltext import SearchResults
     from openzim_mcp.worker.search.query import ParsedQuery
+    from openzim_mcp.worker.search.ranking import Page
     from openzim_mcp.worker.zim import Archive
 
 _EXACT_TITLE_SCORE, _SAME_KEY_SCORE, _FUZZY_TITLE_SCORE = 1.0, 0.9, 0.6
@@ -35,6 +39,7 @@ _MAX_MATCHES = 40
 _ESTIMATED_CANDIDATES = 5
 _TITLE_COVERAGE = 0.5
 """How much more a word counts that stands in the title."""
+_NAME_MENTIONS = {"exact", "redirect", "inflected"}
 _MIN_SENTENCE_CHARS = 20
 _CODE_FENCE = "```"
 _INTRODUCED_SENTENCES = 4
@@ -63,10 +68,11 @@ def _has_exact_title(archive: Archive, title: str) -> bool:
 def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
     """Return which words of a question the archive has, and which of them its best candidates share."""
     kind = archive_kind(archive)
+    count_documents(archive)
     if not archive.has_fulltext_index or cannot_find_words(archive, call.question.text):
         return Estimate(kind, WordCounts(), _coverage_by_titles(archive, call.question))
     query = parse_query(archive, call.question, counts=call.counts)
-    counts = WordCounts(archive.counts["articles"], {term.word: term.frequency for term in query.terms})
+    counts = WordCounts(archive.text_count, {term.word: term.frequency for term in query.terms})
     with using_words(archive) as index:
         if index:
             return Estimate(kind, counts, cover_words(archive, index, query))
@@ -89,7 +95,7 @@ def _coverage_by_titles(archive: Archive, question: Question) -> list[dict[str, 
 
 def _coverage(archive: Archive, path: str, rank_scores: dict[str, float], query: ParsedQuery) -> dict[str, float]:
     """Return how much an article covers each word: up to 1 if it contains the word, more if its title does."""
-    title_stems = set(query.language.stems(normalize(archive.title_of(path))))
+    title_stems = set(query.language.stems(normalize(name_of(archive, path))))
     coverage = {word: 0.25 + 0.75 * rank_score for word, rank_score in rank_scores.items()}
     for term in query.terms:
         if term.stem in title_stems:
@@ -99,15 +105,23 @@ def _coverage(archive: Archive, path: str, rank_scores: dict[str, float], query:
 
 def find_passages(archive: Archive, call: FindPassages) -> Passages:
     """Return the passages of an archive that may answer a question, the best first."""
+    count_documents(archive)
     results = _search(archive, call)
     qualities = {hit.best.page.path: hit.quality for hit in results.hits}
-    ranking = AnswerRanking(results.query, results.passages, qualities)
+    ranking = AnswerRanking(results.query, results.passages, qualities, _names_in_query(archive, results.query))
     best = ranking.best(_MAX_PASSAGES)
     # What a page lacks is only asked of the best one, as all of it is searched.
-    missing = ranking.missing_words(best[0].ranked.page) if best else []
-    passages = [_make_passage(archive, answer, ranking, missing) for answer in best]
-    counts = WordCounts(archive.counts["articles"], {term.word: term.frequency for term in results.query.terms})
-    return Passages(archive.file_name, passages, results.query.corrected, counts)
+    lack = _find_lack(ranking, best[0].ranked.page) if best else PageLack()
+    passages = [_make_passage(archive, answer, ranking, lack) for answer in best]
+    counts = WordCounts(archive.text_count, {term.word: term.frequency for term in results.query.terms})
+    partly_read = [*results.partly_read, *([f"{archive.file_name}, on a slow disk"] if timer.is_cut else [])]
+    return Passages(archive.file_name, passages, results.query.corrected, counts, timer.is_cut, partly_read)
+
+
+def _names_in_query(archive: Archive, query: ParsedQuery) -> dict[str, str]:
+    """Return the names of articles that a question uses, by path: their titles, or those of redirects to them."""
+    mentions = find_mentions(archive, query.text).items()
+    return {path: " ".join(mention.words) for path, mention in mentions if mention.kind in _NAME_MENTIONS}
 
 
 def _search(archive: Archive, call: FindPassages) -> SearchResults:
@@ -121,7 +135,11 @@ def _search(archive: Archive, call: FindPassages) -> SearchResults:
     return search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts, _MAX_MATCHES)
 
 
-def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking, missing_words: list[str]) -> Passage:
+def _find_lack(ranking: AnswerRanking, page: Page) -> PageLack:
+    return PageLack(ranking.missing_words(page), ranking.lacks_relation(page), round(ranking.absence(page), 3))
+
+
+def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking, lack: PageLack) -> Passage:
     page, passage, features = answer.ranked.page, answer.ranked.passage, answer.features
     section = page.document.sections[passage.section]
     position = next(number for number, row in enumerate(page.document.passages) if row is passage)
@@ -143,11 +161,12 @@ def _make_passage(archive: Archive, answer: RankedAnswer, ranking: AnswerRanking
             typed_window=round(features.typed_window, 3),
             entity=round(features.entity, 3),
         ),
-        missing_words=missing_words,
+        lack=lack,
         position=position,
         post_title=post.title if post else "",
         is_asked=section.kind == "question",
         is_facts=passage.kind == "facts",
+        locator=passage.locator,
     )
 
 

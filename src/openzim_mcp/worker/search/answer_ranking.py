@@ -12,10 +12,17 @@ from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import fact_key, find_words, normalize, sentence_ends, tokenize
+from openzim_mcp.worker.search.answer_features import (
+    ANSWER_WEIGHTS,
+    NAMING_ANSWER_WEIGHTS,
+    NAMING_WORD_WEIGHTS,
+    WORD_WEIGHTS,
+    AnswerFeatures,
+)
 from openzim_mcp.worker.search.answer_types import holds_answer
+from openzim_mcp.worker.search.language import script_of
 from openzim_mcp.worker.search.meaning import NearestWords, question_vectors, score_bonuses
 from openzim_mcp.worker.search.preview import run_share
-from openzim_mcp.worker.search.ranking import Features
 from openzim_mcp.worker.search.titles import without_qualifier
 
 if TYPE_CHECKING:
@@ -31,6 +38,8 @@ MAX_RANKED_PASSAGES = 30
 _SHORT_PAGE_PASSAGES = 12
 _MIN_MISSING_SHARE = 0.1
 """A word that a page lacks is named from this share of the question on."""
+_HEAVIEST_SHARE = 0.95
+"""A word of this share of the heaviest one's weight is one of the heaviest."""
 _SCALE_WITHOUT_VECTORS = 1.4
 """The factor for scores that lack what meaning adds, so that all scores say as much."""
 _MIN_QUOTED_SHARE = 0.5
@@ -41,76 +50,13 @@ _PLACE_BONUS = 0.1
 _CONTINUATION_GAP = 0.02
 _MAX_ENCODED_PASSAGES = 30
 _MAX_ENCODING_SECONDS = 2.0
+_COMMON_TYPES = frozenset({"steps", "definition"})
+"""Kinds of answers that most passages hold, by the words that tell them."""
+_PICTURE = re.compile(r"\[Image:[^\]]*\]")
+_LIST_OF_NAMES = re.compile(r"(?m)^\s*[-*] [^.:;]{1,60}$")
+_RUNNING_CHARS = 120
 _TABLE_LANGUAGES = frozenset({"", "en"})
 """The table of word vectors is English."""
-
-
-class AnswerFeatures(NamedTuple):
-    """The features of a passage as an answer, each from 0 to about 1."""
-
-    heading_window: float
-    """The share of the query within the length of a sentence, in the headings above it or in the title."""
-    entity: float
-    """The share of the query, without the words that name a relation, in the title of the article."""
-    answer_type: float
-    """Whether the passage holds the kind of answer that is asked for."""
-    typed_window: float
-    """The share of the query, the title included, in the best sentence that holds such an answer."""
-    relation_fact: float
-    """Whether a key fact has a name that expresses the relation asked for and such an answer, times `entity`."""
-    near_words: float
-    """The share of the query in the passage, its headings or the title, where a word near in meaning counts too."""
-    similarity: float
-    """How similar passage and question are in meaning."""
-    title_similarity: float
-    """How similar title and headings are to the question in meaning."""
-    quote: float
-    """The share of the quoted words that stand here as they are quoted."""
-    language: float
-    """Whether the passage is in the script of the question."""
-    asked_post: float
-    """Whether the passage is the asker's, on a page of questions and answers."""
-    answer_post: float
-    """Whether the passage is of the first answer there."""
-    answer_page: float
-    """The same, times the share of the query anywhere on the page, less for a page of many passages."""
-    references: float
-    """Whether the section lists references or links."""
-    quality: float
-    """Below 1 for a page that only leads to others."""
-
-
-WORD_WEIGHTS = Features(
-    local=0.11,
-    topic=0.04,
-    window=0.17,
-    phrases=0.18,
-    shared_prefix=0.26,
-    heading=0.0,
-    fact=0.1,
-    title=0.19,
-    lead=0.08,
-    article=0.33,
-)
-ANSWER_WEIGHTS = AnswerFeatures(
-    heading_window=0.23,
-    entity=0.11,
-    answer_type=0.03,
-    typed_window=0.13,
-    relation_fact=0.5,
-    near_words=0.39,
-    similarity=0.3,
-    title_similarity=0.14,
-    quote=0.8,
-    language=0.1,
-    asked_post=-0.13,
-    answer_post=0.15,
-    answer_page=0.14,
-    references=-0.06,
-    quality=0.09,
-)
-"""The weights of the features, fitted as a choice among the passages of a question: a passage is e to the power of 12
-times likelier to have the answer than one whose score is 1 lower. `benchmarks/people.py` measures them."""
 
 
 class RankedAnswer(NamedTuple):
@@ -122,26 +68,41 @@ class RankedAnswer(NamedTuple):
 
 
 class AnswerRanking:
-    """The passages of one archive, ranked as answers to a question; `qualities` are those of their pages, by path."""
+    """The passages of one archive, ranked as answers to a question.
 
-    def __init__(self, query: ParsedQuery, passages: Sequence[RankedPassage], qualities: dict[str, float]) -> None:
+    By path, `qualities` are those of their pages, and `names` what the question calls them.
+    """
+
+    def __init__(
+        self,
+        query: ParsedQuery,
+        passages: Sequence[RankedPassage],
+        qualities: dict[str, float],
+        names: dict[str, str] | None = None,
+    ) -> None:
         self._query = query
         self._question = query.question
-        self._passages = passages[:MAX_RANKED_PASSAGES]
+        self.ranked = [*passages[:MAX_RANKED_PASSAGES], *filter(_is_near, passages[MAX_RANKED_PASSAGES:])]
         self._qualities = qualities
         self._words = frozenset(find_words(normalize(query.question.text)))
         stem = query.language.stem
         self._relation_stems = {stem(word) for word in query.question.relation_terms}
         self._relation_words = {stem(word) for term in query.question.relation_words for word in term.split()}
         self._fact_names = frozenset(query.question.fact_names)
-        self._pages = {ranked.page.path: _PageText(ranked.page, query) for ranked in self._passages}
+        names = names or {}
+        self._pages = {
+            ranked.page.path: _PageText(ranked.page, query, names.get(ranked.page.path, "")) for ranked in self.ranked
+        }
 
     def best(self, count: int) -> list[RankedAnswer]:
         """Return the best passages, the best first."""
         answers = []
-        for ranked in self._passages:
+        is_naming = "name" in self._question.kinds and self._vectors is not None
+        word_weights = NAMING_WORD_WEIGHTS if is_naming else WORD_WEIGHTS
+        answer_weights = NAMING_ANSWER_WEIGHTS if is_naming else ANSWER_WEIGHTS
+        for ranked in self.ranked:
             features = self.features(ranked)
-            score = sum(map(mul, ranked.features, WORD_WEIGHTS)) + sum(map(mul, features, ANSWER_WEIGHTS))
+            score = sum(map(mul, ranked.features, word_weights)) + sum(map(mul, features, answer_weights))
             answers.append(RankedAnswer(ranked, features, score * (1.0 if self._vectors else _SCALE_WITHOUT_VECTORS)))
         by_score = sorted(answers, key=lambda row: -row.score)
         return self._with_place(self._with_continuation(self._with_bonuses(by_score)))[:count]
@@ -197,7 +158,7 @@ class AnswerRanking:
         return AnswerFeatures(
             heading_window=min(1.0, ranked.features.window + self._share(page.heading_stems(passage.section))),
             entity=entity,
-            answer_type=holds_answer(self._question.answer_type, passage.text, self._words),
+            answer_type=self._holds_telling_answer(passage.text),
             typed_window=self._typed_window(passage.text, page.title_stems),
             relation_fact=entity * self._has_asked_fact(passage) if passage.fact_names else 0.0,
             near_words=self._near_share(f"{passage.normalized} {normalize(headings)}"),
@@ -210,7 +171,19 @@ class AnswerRanking:
             answer_page=page.share if is_answer else 0.0,
             references=kind == "references",
             quality=self._qualities.get(ranked.page.path, 1.0),
+            named_start=self._is_named_start(page, passage),
+            is_near=_is_near(ranked),
+            thinness=_thinness(passage.text),
+            table=passage.text.lstrip().startswith("|"),
         )
+
+    def _is_named_start(self, page: _PageText, passage: Passage) -> bool:
+        is_about_all = self._question.answer_type in {None, "definition"} and page.is_named_by_query
+        return is_about_all and passage is page.start
+
+    def _holds_telling_answer(self, text: str) -> bool:
+        kind = self._question.answer_type
+        return kind not in _COMMON_TYPES and holds_answer(kind, text, self._words)
 
     def _share(self, stems: Collection[str]) -> float:
         """Return the share of the query's weight that some stems have, in the order of the query."""
@@ -249,6 +222,24 @@ class AnswerRanking:
 
     def _has_asked_fact(self, passage: Passage) -> bool:
         return any(map(self.is_asked_fact, passage.text.split("\n")))
+
+    def lacks_relation(self, page: Page) -> bool:
+        """Return whether a page has neither the words that name the relation asked for nor others for it."""
+        asked = [term.search_prefix for term in self._query.terms if term.stem in self._relation_stems]
+        return bool(asked) and not any(map(self._pages[page.path].contains, {*asked, *self._relation_words}))
+
+    def absence(self, page: Page) -> float:
+        """Return how far a page is from the heaviest words of the question: 0 if it has them, 1 if no near ones."""
+        if self._near_words is None:
+            return 0.0
+        text = self._pages[page.path]
+        min_weight = _HEAVIEST_SHARE * max((term.weight for term in self._query.terms), default=0.0)
+        heaviest = [term for term in self._query.terms if term.weight >= min_weight]
+        lacking = [term.word for term in heaviest if not text.contains(term.search_prefix)]
+        if not lacking:
+            return 0.0
+        shares = NearestWords(lacking).shares(text.words)
+        return max(1.0 - share for share in shares.values())
 
     def missing_words(self, page: Page) -> list[str]:
         """Return the words of the question that a page lacks, the heaviest first; light ones are left out."""
@@ -293,33 +284,54 @@ class AnswerRanking:
         return max(run_share(find_words(normalize(quote)), flat) for quote in self._question.quotes)
 
 
+def _thinness(text: str) -> float:
+    running = _LIST_OF_NAMES.sub("", _PICTURE.sub("", text)).strip()
+    is_short_by_itself = len(running) == len(text.strip())
+    return 0.0 if is_short_by_itself else max(0.0, 1 - len(running) / _RUNNING_CHARS)
+
+
+def _is_near(ranked: RankedPassage) -> bool:
+    return any(ranked.passage is near for near in ranked.page.near_passages)
+
+
 class _PageText:
     """Title, headings and words of a page, compared with a query."""
 
-    def __init__(self, page: Page, query: ParsedQuery) -> None:
+    def __init__(self, page: Page, query: ParsedQuery, name: str) -> None:
         self._page = page
+        self._name = name
         self._query = query
         self._headings: dict[int, str] = {}
 
     @cached_property
+    def is_named_by_query(self) -> bool:
+        """Whether the query is the name of the page, and nothing else."""
+        return bool(self._name) and self._stems(self._name) == self._query.weights.keys()
+
+    @cached_property
+    def start(self) -> Passage | None:
+        """The first passage that is text."""
+        return next((passage for passage in self._page.document.passages if passage.kind == "prose"), None)
+
+    @cached_property
     def title_stems(self) -> frozenset[str]:
-        """The query's stems in the title."""
-        return self._stems(without_qualifier(self._page.title))
+        """The query's stems in the title, or in another name of the page that the query uses."""
+        return self._stems(f"{without_qualifier(self._page.title)} {self._name}")
 
     def _stems(self, text: str) -> frozenset[str]:
         return frozenset(self._query.language.stems(normalize(text))) & self._query.weights.keys()
 
     def headings(self, section: int) -> str:
-        """Return the title and the headings above a section."""
+        """Return the names of the page and the headings above a section."""
         if section not in self._headings:
             row = self._page.document.sections[section]
-            above = self._page.title if row.parent is None else self.headings(row.parent)
+            above = f"{self._page.title} {self._name}" if row.parent is None else self.headings(row.parent)
             self._headings[section] = f"{above} {row.title}"
         return self._headings[section]
 
     def heading_stems(self, section: int) -> frozenset[str]:
         """Return the query's stems in the headings above a section, without the title."""
-        return self._stems(self.headings(section)[len(self._page.title) :])
+        return self._stems(self.headings(section)[len(f"{self._page.title} {self._name}") :])
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -327,6 +339,11 @@ class _PageText:
         headings = (normalize(section.title) for section in self._page.document.sections)
         passages = (passage.normalized for passage in self._page.document.passages)
         return [normalize(self._page.title), *headings, *passages]
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The words of the page, normalized."""
+        return {word for text in self._texts for word in tokenize(text)}
 
     def contains(self, prefix: str) -> bool:
         """Return whether the page has a word with a prefix."""
@@ -361,28 +378,3 @@ def is_fact_asked(name: str, asked: Collection[str]) -> bool:
     """Return whether the name of a key fact is one of some names, or starts or ends with one."""
     key = fact_key(name)
     return key in asked or any(key.startswith(f"{other} ") or key.endswith(f" {other}") for other in asked)
-
-
-_SCRIPTS = {
-    "kana": re.compile("[\u3040-\u30ff]"),
-    "han": re.compile("[\u3400-\u9fff]"),
-    "hangul": re.compile("[\uac00-\ud7af]"),
-    "cyrillic": re.compile("[\u0400-\u052f]"),
-    "arabic": re.compile("[\u0600-\u06ff]"),
-    "devanagari": re.compile("[\u0900-\u097f]"),
-    "thai": re.compile("[\u0e00-\u0e7f]"),
-    "greek": re.compile("[\u0370-\u03ff]"),
-    "hebrew": re.compile("[\u0590-\u05ff]"),
-}
-_LETTER = re.compile(r"[^\W\d_]")
-_MIN_SCRIPT_SHARE = 0.125
-_SAMPLED_CHARS = 400
-
-
-def script_of(text: str) -> str:
-    """Return the script of most of a text; empty for Latin and others. Japanese is told from Chinese by its kana."""
-    if text.isascii():
-        return ""
-    sample = text[:_SAMPLED_CHARS]
-    letters = len(_LETTER.findall(sample)) or 1
-    return next((n for n, p in _SCRIPTS.items() if len(p.findall(sample)) >= _MIN_SCRIPT_SHARE * letters), "")

@@ -72,7 +72,8 @@ _PATTERNS: dict[AnswerType, str] = {
         rf"|{_NUMBER} (?:million|billion)|(?i:\bfree\b|\bno charge\b)"
     ),
     "age": (
-        rf"(?i:\baged? {_NUMBER}|\b{_NUMBER}[- ]years?[- ]old|\b{_NUMBER} (?:years|Jahre|ans|años|лет)\b"
+        rf"(?i:\baged? (?:of )?(?:{_NUMBER}|{_NUMBER_WORD})|\b(?:{_NUMBER}|{_NUMBER_WORD})[- ]years?[- ]old"
+        rf"|\b(?:{_NUMBER}|{_NUMBER_WORD}) (?:years|Jahre|ans|años|лет)\b"
         r"|lifespan|life expectancy|\b1\d{3}|\b20\d{2})|歳|岁"
     ),
     "duration": (

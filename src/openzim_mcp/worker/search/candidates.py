@@ -6,12 +6,14 @@ import heapq
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache
 
 from openzim_mcp.text import normalize
 from openzim_mcp.worker.archive.kind import archive_kind
+from openzim_mcp.worker.page_timer import timer
+from openzim_mcp.worker.reading.document_titles import document_titles, name_of
 from openzim_mcp.worker.search.meaning import question_vectors
 from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.titles import without_qualifier
@@ -28,10 +30,15 @@ _MAX_SEARCHED_TERMS = 8
 _PAIR = 2
 _MAX_PAIRED_TERMS = 4
 _MAX_SINGLE_TERMS = 4
-_SINGLE_TERM_RESULTS, _COMBINED_RESULTS = 100, 40
+MANY_ARTICLES = 40_000
+"""From here on, each result is a read of its own, and many articles have all words by chance."""
+_RANK_OFFSET = 5
+"""The first result of a search counts as much as two results at this rank and below."""
 _MAX_POSTINGS = 1_000_000
 """How many postings the searches of a query may read: about a tenth of a second."""
 MAX_COUNTED_MATCHES = 10_000
+MAX_RANKED_MATCHES = 40
+"""How many of the articles with all words are candidates."""
 _MAX_SCORED_TITLES = 120
 
 _TITLE_SHARE_WEIGHT, _TITLE_WORD_WEIGHT = 2.0, 4.0
@@ -40,6 +47,8 @@ _MENTION_WEIGHTS = {"exact": 1.0, "redirect": 1.0, "inflected": 1.0, "qualified"
 _MAX_COMPARED_TITLES = 5000
 _MAX_SIMILAR_TITLES = 12
 _MIN_TITLE_SIMILARITY = 0.4
+_DOCUMENT_WEIGHT = 1.0
+_MAX_DOCUMENTS = 30
 _SIMILAR_TITLE_WEIGHT = 1.0
 _IMPORTANCE_WEIGHT = 1.0
 """Less than a word: importance decides only between titles that the query mentions alike."""
@@ -47,7 +56,17 @@ FULL_MATCH_SCORE = 3.0
 """The score of an article that a search for all words ranks first, per weight of the query."""
 
 
-_last_searches: LRUCache[tuple[int, tuple[str, ...], int], tuple[list[str], dict[str, dict[str, float]]]] = LRUCache(64)
+class _Depths(NamedTuple):
+    """How many results are fetched of the searches for all words, all but one, fewer, and a single one."""
+
+    all_words: int
+    all_but_one: int
+    fewer: int
+    single: int
+
+
+_DEPTHS, _DEPTHS_AMONG_MANY = _Depths(MAX_RANKED_MATCHES, 40, 40, 100), _Depths(MAX_RANKED_MATCHES, 20, 8, 8)
+"""What lies deeper among many articles hardly ever has the answer: the searches for other words find it, too."""
 
 
 _last_mentions: LRUCache[tuple[int, str], dict[str, Mention]] = LRUCache(64)
@@ -64,11 +83,6 @@ class Candidates:
     full_matches: list[str]
     rank_scores: dict[str, dict[str, float]]
 
-    @property
-    def may_have_more(self) -> bool:
-        """Whether more articles may contain all words than were counted."""
-        return len(self.full_matches) >= MAX_COUNTED_MATCHES
-
 
 class _Searches:
     """The searches for one query; `rank_scores` has, by article and word, the best rank: 1 is first, 0 last."""
@@ -77,53 +91,100 @@ class _Searches:
         self._archive = archive
         self._searched: set[frozenset[str]] = set()
         self._postings = 0
+        self._results: list[tuple[list[str], Sequence[str]]] = []
+        """The words of each search, and the articles that it found."""
         self.rank_scores: defaultdict[str, dict[str, float]] = defaultdict(dict)
 
     def search(self, terms: Sequence[Term], limit: int) -> None:
         """Search for articles that contain all the terms, unless that is done already or too much work."""
         words = frozenset(term.word for term in terms)
         rarest = min((term.frequency for term in terms), default=0)
-        if words and words not in self._searched and self._postings + rarest <= _MAX_POSTINGS:
-            self._searched.add(words)
+        is_affordable = self._postings + rarest <= _MAX_POSTINGS
+        if words and words not in self._searched and is_affordable and not timer.is_late():
             self._postings += rarest
             self.add_results(terms, self._archive.search_paths(" ".join(term.word for term in terms), limit), limit)
 
     def add_results(self, terms: Sequence[Term], paths: Sequence[str], limit: int) -> None:
         """Add the results of a search for some terms."""
+        self._searched.add(frozenset(term.word for term in terms))
+        self._results.append(([term.word for term in terms], paths[:limit]))
         for rank, path in enumerate(paths[:limit]):
             rank_score = 1 - rank / limit
             scores = self.rank_scores[path]
             for term in terms:
                 scores[term.word] = max(scores.get(term.word, 0.0), rank_score)
 
+    def score_by_rank(self, terms: Sequence[Term]) -> dict[str, float]:
+        """Return the scores of articles by the words that they contain, and by the best rank for each word."""
+        weights = {term.word: term.weight for term in terms}
+        return {
+            path: sum(weights[word] * (0.5 + 1.5 * rank_score) for word, rank_score in scores.items())
+            for path, scores in self.rank_scores.items()
+        }
+
+    def score_by_all_ranks(self, terms: Sequence[Term]) -> dict[str, float]:
+        """Return the scores of articles by the words that they contain, and by their ranks in all searches."""
+        weights = {term.word: term.weight for term in terms}
+        covered = {path: sum(map(weights.__getitem__, scores)) for path, scores in self.rank_scores.items()}
+        fused: defaultdict[str, float] = defaultdict(float)
+        for words, paths in self._results:
+            weight = sum(map(weights.__getitem__, words))
+            for rank, path in enumerate(paths):
+                fused[path] += weight / (_RANK_OFFSET + rank)
+        best = max(fused, key=fused.__getitem__, default="")
+        scale = 1.5 * covered[best] / fused[best] if best else 0.0
+        return {path: 0.5 * weight + scale * fused[path] for path, weight in covered.items()}
+
+
+class _Found(NamedTuple):
+    """The articles with all words, and the searches that found these and others."""
+
+    matches: list[str]
+    searches: _Searches
+
+
+_last_searches: LRUCache[tuple[int, tuple[str, ...], int], _Found] = LRUCache(64)
+
 
 def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int = MAX_COUNTED_MATCHES) -> Candidates:
     """Return the articles that contain all words of a query, of which at most so many are counted, or some of them."""
-    full_matches, rank_scores = _search_words(archive, query, max_matches)
-    scored = score_titles_and_mentions(archive, query, _score_by_rank(rank_scores, query))
-    return Candidates(list(scored.items()), full_matches, rank_scores)
+    found = _search_words(archive, query, max_matches)
+    scored = score_titles_and_mentions(archive, query, _score_by_words(archive, query, found.searches))
+    return Candidates(list(scored.items()), found.matches, found.searches.rank_scores)
 
 
 def score_articles(archive: Archive, query: ParsedQuery) -> dict[str, float]:
     """Return the scores of articles by the words that they contain anywhere, as the archive's own index finds them."""
-    return _score_by_rank(_search_words(archive, query, _COMBINED_RESULTS)[1], query)
+    return _score_by_words(archive, query, _search_words(archive, query, _DEPTHS.all_words).searches)
+
+
+def _score_by_words(archive: Archive, query: ParsedQuery, searches: _Searches) -> dict[str, float]:
+    """Return the scores of articles by the weights of the words in this query: searches are kept without them."""
+    score = searches.score_by_all_ranks if _has_many_articles(archive) else searches.score_by_rank
+    return score(query.terms)
+
+
+def _has_many_articles(archive: Archive) -> bool:
+    return archive.counts["articles"] > MANY_ARTICLES
 
 
 def score_titles_and_mentions(archive: Archive, query: ParsedQuery, scores: dict[str, float]) -> dict[str, float]:
     """Add to the scores of articles what their titles tell, and the articles whose titles the query mentions."""
     scores = dict(scores)
-    for path, mention in _find_mentions(archive, query.text).items():
+    for path, mention in find_mentions(archive, query.text).items():
         importance = _IMPORTANCE_WEIGHT * archive.importance(path)
         scores[path] = scores.get(path, 0.0) + _mention_score(mention, query) + importance
     best = sorted(scores, key=lambda path: (-scores[path], path))
     for path in best[:_MAX_SCORED_TITLES]:
         scores[path] += _title_score(archive, path, query)
+    for path, score in _score_documents(archive, query):
+        scores[path] = scores.get(path, 0.0) + score
     for path, similarity in _similar_titles(archive, query):
         scores[path] = scores.get(path, 0.0) + _SIMILAR_TITLE_WEIGHT * similarity * query.total_weight
     return dict(sorted(scores.items(), key=lambda row: (-row[1], row[0])))
 
 
-def _find_mentions(archive: Archive, text: str) -> dict[str, Mention]:
+def find_mentions(archive: Archive, text: str) -> dict[str, Mention]:
     """Return the titles that a question mentions, found once, though it is estimated before it is answered."""
     key = (archive.serial, text)
     if key not in _last_mentions:
@@ -131,39 +192,35 @@ def _find_mentions(archive: Archive, text: str) -> dict[str, Mention]:
     return _last_mentions[key]
 
 
-def _search_words(
-    archive: Archive, query: ParsedQuery, max_matches: int
-) -> tuple[list[str], dict[str, dict[str, float]]]:
+def _search_words(archive: Archive, query: ParsedQuery, max_matches: int) -> _Found:
     """Search for all words and for fewer; a question is searched once, though it is estimated before it is answered."""
     # The rarest first, as this archive counts: words may weigh otherwise in the whole library.
     terms = sorted(query.indexed_terms, key=lambda term: (term.frequency, term.word))
     key = (archive.serial, tuple(term.word for term in terms), max_matches)
     if key not in _last_searches:
+        is_large = _has_many_articles(archive)
+        depths = _DEPTHS_AMONG_MANY if is_large else _DEPTHS
         matches = archive.search_paths(" ".join(term.word for term in terms), max_matches) if terms else []
         searches = _Searches(archive)
-        searches.add_results(terms, matches, _SINGLE_TERM_RESULTS if len(terms) == 1 else _COMBINED_RESULTS)
-        _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS])
-        _last_searches[key] = (matches, searches.rank_scores)
+        searches.add_results(terms, matches, depths.all_words if len(terms) > 1 or is_large else depths.single)
+        _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS], depths, with_triples=is_large)
+        found = _Found(matches, searches)
+        if timer.is_cut:
+            return found
+        _last_searches[key] = found
     return _last_searches[key]
 
 
-def _search_fewer_words(searches: _Searches, terms: Sequence[Term]) -> None:
-    """Search for all words but one, for pairs of the rarest and for the rarest alone."""
+def _search_fewer_words(searches: _Searches, terms: Sequence[Term], depths: _Depths, *, with_triples: bool) -> None:
+    """Search for all words but one, for pairs of the rarest, or also for triples, and for the rarest alone."""
     if len(terms) > _PAIR:
         for left_out in range(len(terms)):
-            searches.search([*terms[:left_out], *terms[left_out + 1 :]], _COMBINED_RESULTS)
-    for pair in itertools.combinations(terms[:_MAX_PAIRED_TERMS], _PAIR):
-        searches.search(pair, _COMBINED_RESULTS)
+            searches.search([*terms[:left_out], *terms[left_out + 1 :]], depths.all_but_one)
+    for size in (_MAX_PAIRED_TERMS, _PAIR + 1, _PAIR) if with_triples else (_PAIR,):
+        for group in itertools.combinations(terms[:_MAX_PAIRED_TERMS], size):
+            searches.search(group, depths.fewer)
     for term in terms[:_MAX_SINGLE_TERMS]:
-        searches.search([term], _SINGLE_TERM_RESULTS)
-
-
-def _score_by_rank(rank_scores: dict[str, dict[str, float]], query: ParsedQuery) -> dict[str, float]:
-    weights = {term.word: term.weight for term in query.terms}
-    return {
-        path: sum(weights[word] * (0.5 + 1.5 * rank_score) for word, rank_score in scores.items())
-        for path, scores in rank_scores.items()
-    }
+        searches.search([term], depths.single)
 
 
 def _mention_score(mention: Mention, query: ParsedQuery) -> float:
@@ -189,10 +246,21 @@ def _similar_titles(archive: Archive, query: ParsedQuery) -> list[tuple[str, flo
     return [row for row in best if row[1] >= _MIN_TITLE_SIMILARITY]
 
 
+def _score_documents(archive: Archive, query: ParsedQuery) -> list[tuple[str, float]]:
+    """Return the documents that no index of the archive has and whose titles have words of the query."""
+    rows = []
+    for path, row in document_titles(archive).items():
+        stems = set(query.language.stems(normalize(f"{row.title} {row.description}")))
+        score = sum(weight for stem, weight in query.weights.items() if stem in stems)
+        if score:
+            rows.append((path, _DOCUMENT_WEIGHT * score))
+    return heapq.nlargest(_MAX_DOCUMENTS, rows, key=lambda row: row[1])
+
+
 def _title_score(archive: Archive, path: str, query: ParsedQuery) -> float:
     """Return the score for query words in a title: the more of the title they cover, the higher."""
     stop_words = query.language.stop_words
-    stems = query.language.stems(normalize(without_qualifier(archive.title_of(path))))
+    stems = query.language.stems(normalize(without_qualifier(name_of(archive, path))))
     title_stems = [stem for stem in stems if stem not in stop_words]
     shared = [stem for stem in title_stems if stem in query.weights]
     if not shared:

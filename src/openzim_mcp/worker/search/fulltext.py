@@ -11,46 +11,48 @@ from typing import TYPE_CHECKING, NamedTuple
 from openzim_mcp import errors
 from openzim_mcp.calls.search import Question, SearchHit, SearchHits
 from openzim_mcp.languages import has_unsegmented_language
-from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, normalize
+from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, normalize, place_in_page
 from openzim_mcp.worker.archive.browse import find_namespace
 from openzim_mcp.worker.archive.kind import archive_kind
-from openzim_mcp.worker.readers import is_page, is_prose
+from openzim_mcp.worker.document import describe_extent
+from openzim_mcp.worker.page_timer import timer
+from openzim_mcp.worker.readers import is_page, is_prose, is_text
 from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.reading.document_titles import has_documents, title_of
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import passage_index, titles
-from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, MAX_COUNTED_MATCHES, find_candidates
+from openzim_mcp.worker.search.candidate_pages import NO_PAGES, load_page, load_pages
+from openzim_mcp.worker.search.candidates import (
+    FULL_MATCH_SCORE,
+    MANY_ARTICLES,
+    MAX_COUNTED_MATCHES,
+    MAX_RANKED_MATCHES,
+    find_candidates,
+)
 from openzim_mcp.worker.search.index_file import DAMAGED
+from openzim_mcp.worker.search.language import query_language
 from openzim_mcp.worker.search.mentions import titles_in_text
-from openzim_mcp.worker.search.preview import best_window, quoted_share
-from openzim_mcp.worker.search.query import NO_COUNTS, ParsedQuery, Term, parse_query, query_language, weight_terms
+from openzim_mcp.worker.search.preview import quoted_share
+from openzim_mcp.worker.search.query import NO_COUNTS, ParsedQuery, Term, parse_query, weight_terms
 from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
 from openzim_mcp.worker.search.snippets import make_snippet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from openzim_mcp.calls.search import SearchText, TitleMatchKind, WordCounts
     from openzim_mcp.worker.search.candidates import Candidates
-    from openzim_mcp.worker.search.query import Word
+    from openzim_mcp.worker.search.language import Word
     from openzim_mcp.worker.search.ranking import RankedPassage
-    from openzim_mcp.worker.zim import Archive, Item
+    from openzim_mcp.worker.zim import Archive
 
 NO_INDEX = "no_xapian_index"
 INDEX_QUARANTINED = "index_closed"
-_MAX_RANKED_ARTICLES = 20
-"""How many candidates are read and ranked by their passages; the others follow in the order of the index."""
-_MAX_RANKED_CHARS = 1 << 20
+SLOW_DISK = "The disk is slow: this is what was found in time. Ask again for all; what was read is in memory now."
 _MAX_QUOTED_BOOKS = 100
 """Up to so many books are read for a quote: about a tenth of a second."""
 _MIN_QUOTED_SHARE = 0.5
-_MAX_PREVIEWED_ARTICLES = 5000
-"""Up to this size, an archive is in few clusters, so that looking into many pages reads little."""
-_MAX_PREVIEWED_CANDIDATES = 40
-_MAX_PREVIEWED_READ = 12
-"""How many of them are read: fewer than without a preview, as they are in a better order."""
-_MIN_PREVIEWED_TERMS = 2
-_MAX_PREVIEWED_BYTES = 2 << 20
-_MAX_PRIOR = 1.5
+_MAX_QUOTED_BYTES = 2 << 20
 _TITLE_BONUS = {"exact": 2.0, "redirect": 1.9, "prefix": 0.0, "fuzzy": 0.0}
 """Score bonus for an article whose title equals the query."""
 _LISTING_PAGE_QUALITY, _LINK_LIST_QUALITY = 0.4, 0.6
@@ -60,6 +62,10 @@ _MAX_INDEXED_PAGES = 100
 _MAX_SCANNED_ARTICLES = 2000
 _MAX_RESCANNED_ARTICLES = 200
 """An archive with at most so many articles is scanned if its index finds nothing."""
+
+
+_MAX_FOUND_DOCUMENTS = 40
+_MAX_FIRST_PASSAGES = 8
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,12 @@ class SearchResults:
         return self.hits[-1].score if self.hits else 1.0
 
     @cached_property
+    def partly_read(self) -> list[str]:
+        """The long documents of which only some pages were read, and how many."""
+        pages = {hit.best.page.path: hit.best.page for hit in self.hits}
+        return [f"{page.title}: {note}" for page in pages.values() if (note := describe_extent(page.document))]
+
+    @cached_property
     def count(self) -> int:
         """How many articles are listed."""
         return len(self.hits) + len(self.unranked)
@@ -130,23 +142,42 @@ class SearchResults:
 def search_text(archive: Archive, call: SearchText) -> SearchHits:
     """Return a page of the articles that match a query."""
     entry_filter = make_filter(archive, call.namespace, call.content_type)
+    passage_index.count_documents(archive)
     if call.use_index:
-        results = search_or_scan(archive, Question(call.query), entry_filter, call.scan_seconds)
+        matches = count_needed_matches(archive, entry_filter, call.offset + call.limit)
+        results = search_or_scan(archive, Question(call.query), entry_filter, call.scan_seconds, max_matches=matches)
     else:
         results = search_without_index(archive, Question(call.query), entry_filter, call.scan_seconds)
         results = replace(results, reason=INDEX_QUARANTINED)
     page = range(results.count)[call.offset : call.offset + call.limit]
+    most = max(results.count, min(results.estimate or 0, MAX_COUNTED_MATCHES))
     no_results = None if results.count else "Nothing was found; try fewer or other words, or mode='title'."
     return SearchHits(
         results=[_hit_at(archive, results, position, call.snippet_chars) for position in page],
         total=max(results.count, results.estimate or 0),
-        listed=results.count,
+        listed=most,
         corrected=results.query.corrected,
         relaxed=results.relaxed,
         total_is_estimate=results.estimate is not None,
         reason=results.reason,
-        hint=results.note or no_results,
+        hint=(SLOW_DISK if timer.is_cut else None) or results.note or _partly_read(results) or no_results,
+        is_partial=timer.is_cut,
     )
+
+
+def _partly_read(results: SearchResults) -> str | None:
+    return f"Read in part: {'; '.join(results.partly_read[:3])}." if results.partly_read else None
+
+
+def count_needed_matches(archive: Archive, entry_filter: Filter, stop: int) -> int:
+    """Return how many of the articles with all words are fetched for a list up to a position.
+
+    Each is a read of its own in a large archive; a filter may leave out any of them.
+    """
+    is_filtered = bool(entry_filter.path_prefix or entry_filter.content_type)
+    if is_filtered or archive.counts["articles"] <= MANY_ARTICLES:
+        return MAX_COUNTED_MATCHES
+    return min(MAX_COUNTED_MATCHES, stop + MAX_RANKED_MATCHES)
 
 
 def search_or_scan(
@@ -226,24 +257,44 @@ def search_index(
     title = entry.title if entry else text
     query = parse_query(archive, Question(title) if entry else question, counts)
     title_matches = titles.exact_titles(archive, title, query.language.stop_words)
-    if len(text.split()) <= titles.MAX_TITLE_WORDS:
+    if titles.may_be_title(archive, text):
         title_matches = titles.same_title_key(archive, query.text) | title_matches
     candidates = find_candidates(archive, query, max_matches)
     full_score = FULL_MATCH_SCORE * query.total_weight
     scores = dict.fromkeys((*title_matches, *similar_titles), full_score) | dict(candidates.scored)
+    documents = find_documents(archive, query)
+    for path, page in documents.items():
+        scores[path] = scores.get(path, 0.0) + full_score * page.prior
     for path in pages_with_quotes(archive, question):
         scores.setdefault(path, FULL_MATCH_SCORE * query.total_weight)
         title_matches.setdefault(path, "prefix")  # read first, without a bonus
-    passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
+    passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter, documents)
     all_words = " ".join(term.word for term in query.indexed_terms)
+    may_have_more = len(candidates.full_matches) >= max_matches
+    others = [*candidates.full_matches, *(() if may_have_more else scores)]
     return SearchResults(
         query=query,
         passages=passages,
         hits=hits,
-        unranked=entry_filter.select(_without_hits([*candidates.full_matches, *scores], hits)),
+        unranked=entry_filter.select(_without_hits(others, hits)),
         relaxed=_relaxed_words(query, candidates),
-        estimate=archive.frequency(all_words) if candidates.may_have_more else None,
+        estimate=archive.frequency(all_words) if may_have_more else None,
     )
+
+
+def find_documents(archive: Archive, query: ParsedQuery) -> dict[str, Page]:
+    """Return the documents that the index of our own finds and that of the archive cannot have, with their passages."""
+    if not has_documents(archive):
+        return {}
+    pages = {}
+    with passage_index.using_words(archive) as index:
+        for hit in index.find_pages(query.terms, _MAX_FOUND_DOCUMENTS) if index else ():
+            stored = index.read_page(hit.path) if index else None
+            if stored is not None:
+                found = {number - stored.first_passage for number in hit.passages} | set(range(_MAX_FIRST_PASSAGES))
+                passages = [stored.passage(at) for at in sorted(found) if 0 <= at < stored.passage_count]
+                pages[hit.path] = Page(hit.path, stored.title, stored, min(1.0, hit.score), passages)
+    return pages
 
 
 def pages_with_quotes(archive: Archive, question: Question) -> list[str]:
@@ -258,7 +309,7 @@ def pages_with_quotes(archive: Archive, question: Question) -> list[str]:
             if (
                 item is not None
                 and is_page(item.mime_type)
-                and item.size <= _MAX_PREVIEWED_BYTES
+                and item.size <= _MAX_QUOTED_BYTES
                 and quoted_share(archive.read_content(path), question.quotes) >= _MIN_QUOTED_SHARE
             ):
                 paths.append(path)
@@ -285,9 +336,11 @@ def rank_articles(
     scores: dict[str, float],
     title_matches: dict[str, TitleMatchKind],
     entry_filter: Filter,
+    stored: Mapping[str, Page] = NO_PAGES,
 ) -> tuple[list[RankedPassage], list[ArticleHit]]:
-    """Read the best candidates, and return their passages and the articles, ranked by these."""
-    return rank_pages(_load_candidates(archive, query, scores, title_matches, entry_filter), query, title_matches)
+    """Read the best candidates, and return their passages and the articles, ranked by these; some are read already."""
+    pages = load_pages(archive, query, scores, title_matches, entry_filter.accepts, stored)
+    return rank_pages(pages, query, title_matches)
 
 
 def rank_pages(
@@ -301,63 +354,6 @@ def rank_pages(
         quality = 1.0 if kind else _page_quality(best.page)
         hits.append(ArticleHit(best, score * quality + (_TITLE_BONUS[kind] if kind else 0.0), quality))
     return passages, sorted(hits, key=lambda hit: -hit.score)
-
-
-def _load_candidates(
-    archive: Archive,
-    query: ParsedQuery,
-    scores: dict[str, float],
-    title_matches: dict[str, TitleMatchKind],
-    entry_filter: Filter,
-) -> list[Page]:
-    """Read the best candidates, those with the title of the query first."""
-    pages: list[Page] = []
-    chars = 0
-    order = sorted(scores, key=lambda path: (path not in title_matches, -scores[path], path))
-    for path in _reorder_by_preview(archive, query, order, scores, title_matches):
-        with contextlib.suppress(errors.OpenZimMcpArchiveError):
-            item = archive.find_entry(path)
-            if item is None or not entry_filter.accepts(item.path, item.mime_type):
-                continue
-            prior = min(1.0, scores[path] / (FULL_MATCH_SCORE * query.total_weight))
-            pages.append(_load_page(archive, item, query, prior))
-            chars += sum(len(passage.text) for passage in pages[-1].document.passages)
-        if len(pages) >= _MAX_RANKED_ARTICLES or chars >= _MAX_RANKED_CHARS:
-            break
-    return pages
-
-
-def _reorder_by_preview(
-    archive: Archive,
-    query: ParsedQuery,
-    order: list[str],
-    scores: dict[str, float],
-    title_matches: dict[str, TitleMatchKind],
-) -> list[str]:
-    """In a small archive, order the first candidates also by how near to each other the query's words stand there."""
-    if archive.counts["articles"] > _MAX_PREVIEWED_ARTICLES or len(query.terms) < _MIN_PREVIEWED_TERMS:
-        return order
-    first = order[:_MAX_PREVIEWED_CANDIDATES]
-    windows = {path: _preview(archive, path, query) for path in first}
-
-    def sort_key(path: str) -> tuple[bool, float]:
-        prior = min(_MAX_PRIOR * query.total_weight, scores[path] / FULL_MATCH_SCORE)
-        return path not in title_matches, -(prior + windows[path])
-
-    return sorted(first, key=sort_key)[:_MAX_PREVIEWED_READ]
-
-
-def _preview(archive: Archive, path: str, query: ParsedQuery) -> float:
-    with contextlib.suppress(errors.OpenZimMcpArchiveError):
-        item = archive.find_entry(path)
-        if item is not None and item.size <= _MAX_PREVIEWED_BYTES:
-            return best_window(archive.read_content(item.path), query.terms)
-    return query.total_weight / 2
-
-
-def _load_page(archive: Archive, item: Item, query: ParsedQuery, prior: float) -> Page:
-    prefixes = [term.search_prefix for term in (query.indexed_terms or query.terms)]
-    return Page(item.path, item.title, article.document_around(archive, item, prefixes), prior)
 
 
 def _page_quality(page: Page) -> float:
@@ -424,7 +420,7 @@ def scan_articles(archive: Archive, words: Sequence[Word], max_seconds: float) -
             break
         count += 1
         with contextlib.suppress(errors.OpenZimMcpArchiveError):
-            text = normalize(archive.read_content(path).decode(errors="replace"))
+            text = normalize(_scanned_text(archive, path, list(prefixes.values())))
             contained = [word for word, prefix in prefixes.items() if prefix in text]
             if contained:
                 words_by_path[path] = contained
@@ -435,11 +431,19 @@ def scan_articles(archive: Archive, words: Sequence[Word], max_seconds: float) -
     return ScanResult(terms, scores, f"It has no full-text index: {extent}.")
 
 
+def _scanned_text(archive: Archive, path: str, prefixes: Sequence[str]) -> str:
+    """Return the text of an entry to search for words: that of a page with its markup, which is faster."""
+    item = archive.find_entry(path)
+    if item is None or is_text(item.mime_type):
+        return archive.read_content(path).decode(errors="replace")
+    return "\n".join(passage.text for passage in article.document_around(archive, item, prefixes).passages)
+
+
 def text_paths(archive: Archive) -> Iterator[str]:
     """Yield the paths of all texts among the content."""
     for number in archive.content:
         entry = archive.entry_by_id(number)
-        if entry.redirect_to is None and is_prose(entry.mime_type):
+        if entry.redirect_to is None and is_prose(entry.mime_type, entry.path):
             yield entry.path
 
 
@@ -449,17 +453,21 @@ def _hit_at(archive: Archive, results: SearchResults, position: int, snippet_cha
         hit = results.hits[position]
         return _search_hit(hit.best, hit.score, results.query, snippet_chars)
     position -= len(results.hits)
-    score = results.lowest_score * (1 - (position + 1) / (len(results.unranked) + 1))
+    count = len(results.unranked) if results.estimate is None else MAX_COUNTED_MATCHES
+    score = results.lowest_score * (1 - (position + 1) / (count + 1))
     path = results.unranked[position]
+    if timer.is_late():
+        return SearchHit(path, archive.name_of(path), "", round(score, 3))
     with contextlib.suppress(errors.OpenZimMcpArchiveError):
         item = archive.find_entry(path)
         if item is not None:
-            for best in rank_passages([_load_page(archive, item, results.query, 0.0)], results.query)[:1]:
+            for best in rank_passages([load_page(archive, item, results.query, 0.0)], results.query)[:1]:
                 return _search_hit(best, score, results.query, snippet_chars)
-    return SearchHit(path, archive.title_of(path), "", round(score, 3))
+    return SearchHit(path, title_of(archive, path), "", round(score, 3))
 
 
 def _search_hit(best: RankedPassage, score: float, query: ParsedQuery, snippet_chars: int) -> SearchHit:
     section = best.page.document.sections[best.passage.section].title
     snippet = make_snippet(best.passage.text, query, snippet_chars)
-    return SearchHit(best.page.path, best.page.title, snippet, round(score, 3), section or None)
+    place = place_in_page(section, best.passage.locator)
+    return SearchHit(best.page.path, best.page.title, snippet, round(score, 3), place or None)

@@ -8,10 +8,12 @@ of another archive is ignored and written again.
     page_names    rowid = pages.id, names                   title, titles of redirects, texts of links to it   (FTS5)
     passages      id, page, chars                           a row per passage, those of a page one after the other
     passage_text  rowid = passages.id, title, headings, text                                                   (FTS5)
+    vectors       signs, large                              one row: what each passage means, in English archives
     properties    name, value                               version, uuid, state, tokens
 
 A token of the FTS5 tables is a word (`word_index.py`) or a group of three characters (`trigram_index.py`), as the
-property `tokens` tells. As the text of a page is stored with its sections, a question needs no page to be parsed.
+property `tokens` tells; `passage_vectors.py` describes the vectors. As the text of a page is stored with its sections,
+a question needs no page to be parsed.
 
 Other data moves in as tables of its own that refer to `pages.id`: links as (page, target), places as (page, latitude,
 longitude), the text of other kinds of content as rows of `passages`. A new table raises `VERSION`; the job fills it in
@@ -33,19 +35,24 @@ import msgspec
 
 from openzim_mcp.text import normalize
 from openzim_mcp.worker.document import Passage, PassageKind, Section, SectionKind
+from openzim_mcp.worker.search.passage_vectors import join_bits, load_encoder
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
     from openzim_mcp.calls.archive import PassageIndexState
     from openzim_mcp.worker.document import PageText
+    from openzim_mcp.worker.search.passage_vectors import TextBits, TextEncoder
 
 Tokens = Literal["english", "stems", "trigrams"]
 
-VERSION = 2
+VERSION = 4
 MAX_TEXT_BYTES = 50_000_000
 """Archives with more text are not indexed: building would take minutes and as much disk as the text."""
+MAX_DOCUMENT_BYTES = 200_000_000
+"""The same for archives of documents, whose text no other index has."""
 
 DAMAGED = (sqlite3.Error, ArithmeticError, TypeError, ValueError, zlib.error, msgspec.MsgspecError)
 """What reading a damaged index may raise: SQLite notices most damage, but not a value of another type."""
@@ -58,6 +65,7 @@ CREATE TABLE pages (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, first_passage INTEGER NOT NULL, content BLOB NOT NULL
 );
 CREATE TABLE passages (id INTEGER PRIMARY KEY, page INTEGER NOT NULL, chars INTEGER NOT NULL);
+CREATE TABLE vectors (signs BLOB NOT NULL, large BLOB NOT NULL);
 """
 # English is stemmed by SQLite, several times faster than here; of other languages, stems are indexed. `ascii` takes
 # every character but ASCII punctuation and spaces as part of a token; these five stand inside words.
@@ -80,6 +88,7 @@ class _StoredPassage(msgspec.Struct, array_like=True, frozen=True):
     text: str
     kind: PassageKind
     fact_names: tuple[str, ...]
+    locator: str
 
 
 class _StoredContent(msgspec.Struct, array_like=True, frozen=True):
@@ -127,7 +136,7 @@ class StoredPage:
         passage = self._passages.get(position)
         if passage is None:
             row = self._content.passages[position]
-            passage = Passage(row.section, row.text, normalize(row.text), row.fact_names, row.kind)
+            passage = Passage(row.section, row.text, normalize(row.text), row.fact_names, row.kind, row.locator)
             self._passages[position] = passage
         return passage
 
@@ -142,12 +151,15 @@ class IndexWriter:
     `tokenize` turns a text into what FTS5 splits into tokens.
     """
 
-    def __init__(self, path: str, uuid: str, tokens: Tokens, tokenize: Callable[[str], str]) -> None:
+    def __init__(
+        self, path: str, uuid: str, tokens: Tokens, tokenize: Callable[[str], str], max_text_bytes: int | None = None
+    ) -> None:
         self._path = path
         self._part = f"{path}.part"
         self._uuid = uuid
         self._tokens = tokens
         self._tokenize = tokenize
+        self._max_text_bytes = MAX_TEXT_BYTES if max_text_bytes is None else max_text_bytes
         self._pages = 0
         self.passages = 0
         self.text_bytes = 0
@@ -174,6 +186,7 @@ class IndexWriter:
             "CREATE VIRTUAL TABLE vocabulary USING fts5vocab(passage_text, 'row');"
         )
         self._database.execute("BEGIN")
+        self._vectors = _Vectors(load_encoder() if self._tokens == "english" else None)
 
     def _close(self) -> None:
         self._database.close()
@@ -190,11 +203,13 @@ class IndexWriter:
         for passage in page.passages:
             self.passages += 1
             self.text_bytes += len(passage.text.encode(errors="replace"))
-            if self.text_bytes > MAX_TEXT_BYTES:
+            if self.text_bytes > self._max_text_bytes:
                 raise TooLarge
             insert("INSERT INTO passages VALUES (?, ?, ?)", (self.passages, self._pages, len(passage.text)))
-            tokens = (self.passages, title_tokens, headings.above(passage.section), self._tokenize(passage.text))
+            above = headings.above(passage.section)
+            tokens = (self.passages, title_tokens, above, self._tokenize(passage.text))
             insert("INSERT INTO passage_text (rowid, title, headings, text) VALUES (?, ?, ?, ?)", tokens)
+            self._vectors.add(passage.text, f"{title} {above}")
         return self._pages
 
     def add_names(self, page: int, names: Iterable[str]) -> None:
@@ -213,6 +228,7 @@ class IndexWriter:
             self._database.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608
         properties = {"version": str(VERSION), "uuid": self._uuid, "state": state, "tokens": self._tokens}
         self._database.executemany("INSERT INTO properties VALUES (?, ?)", properties.items())
+        self._database.execute("INSERT INTO vectors VALUES (?, ?)", join_bits(self._vectors.rows))
         self._database.execute("COMMIT")
         self._database.execute("VACUUM")
         self._database.close()
@@ -225,6 +241,22 @@ class IndexWriter:
 def _leave_out(_text: str) -> str:
     """Return nothing for a title or heading, where columns are not told apart."""
     return ""
+
+
+class _Vectors:
+    """What the passages mean, one after the other; nothing without an encoder."""
+
+    def __init__(self, encoder: TextEncoder | None) -> None:
+        self._encoder = encoder
+        self._above: tuple[str, array[int] | None] = ("", None)
+        self.rows: list[TextBits] = []
+
+    def add(self, text: str, headings: str) -> None:
+        if self._encoder is None:
+            return
+        if headings != self._above[0]:
+            self._above = (headings, self._encoder.components(headings))
+        self.rows.append(self._encoder.encode(self._encoder.components(text), self._above[1]))
 
 
 class _Headings:
@@ -249,7 +281,7 @@ def _pack(title: str, page: PageText) -> bytes:
         title,
         page.is_link_list,
         [_StoredSection(row.id, row.title, row.parent, row.kind) for row in page.sections],
-        [_StoredPassage(row.section, row.text, row.kind, row.fact_names) for row in page.passages],
+        [_StoredPassage(row.section, row.text, row.kind, row.fact_names, row.locator) for row in page.passages],
     )
     return zlib.compress(msgspec.msgpack.encode(content), _COMPRESSION_LEVEL)
 

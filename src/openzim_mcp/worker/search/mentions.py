@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from openzim_mcp import errors
 from openzim_mcp.text import normalize
 from openzim_mcp.worker.reading import article
-from openzim_mcp.worker.search.query import query_language
+from openzim_mcp.worker.search.language import query_language
 from openzim_mcp.worker.search.titles import case_variants, restore_apostrophes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from openzim_mcp.worker.document import Document
-    from openzim_mcp.worker.search.query import Language
+    from openzim_mcp.worker.search.language import Language
     from openzim_mcp.worker.zim import Archive
 
 MentionKind = Literal["exact", "redirect", "inflected", "qualified", "meaning"]

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp import errors, files
 from openzim_mcp.languages import has_unsegmented_language, two_letter_code
+from openzim_mcp.worker.reading.document_titles import document_titles, has_documents
 from openzim_mcp.worker.search.index_file import DAMAGED, VERSION, IndexFile
 from openzim_mcp.worker.search.trigram_index import TrigramIndex, tokenize_trigrams
-from openzim_mcp.worker.search.word_index import StemTokenizer, WordIndex
+from openzim_mcp.worker.search.word_index import StemTokenizer, WordCounter, WordIndex
+from openzim_mcp.worker.zim import OtherTexts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,6 +76,20 @@ def _open_index(archive: Archive) -> IndexFile | None:
             return None
         _open_indexes[archive] = index
     return index
+
+
+def count_documents(archive: Archive) -> None:
+    """Let an archive count words also in documents that its own index does not have.
+
+    As long as there is no index of our own, any word may stand in them.
+    """
+    if not has_documents(archive):
+        return
+    index = _open_index(archive)
+    if isinstance(index, WordIndex):
+        archive.other_texts = OtherTexts(index.passages, WordCounter(index, archive.languages))
+    else:
+        archive.other_texts = OtherTexts(len(document_titles(archive)), lambda _: 1)
 
 
 def read_state(archive: Archive) -> PassageIndexState | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import find_words, normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from openzim_mcp.worker.search.query import Term
 
@@ -21,17 +21,35 @@ _MAX_OCCURRENCES = 300
 """Of each word; of a longer page only the first part is compared."""
 
 
-def best_window(content: bytes, terms: Sequence[Term]) -> float:
-    """Return the weight of the words in the heaviest window of a page."""
-    text = content.lower()
+class Window(NamedTuple):
+    """A part of a page: where the first and the last of its words start, and the weight of all of them."""
+
+    start: int
+    stop: int
+    weight: float
+
+
+def find_windows(lowered: bytes, terms: Sequence[Term], count: int) -> list[Window]:
+    """Return the heaviest windows of a page, given in lower case, that do not overlap; the heaviest first."""
     occurrences = sorted(
         (position, number)
         for number, term in enumerate(terms)
-        for position in _find_positions(text, term.search_prefix.encode())
+        for position in _find_positions(lowered, term.search_prefix.encode())
     )
-    weights = [term.weight for term in terms]
+    windows = sorted(_slide(occurrences, [term.weight for term in terms]), key=lambda row: (-row.weight, row.start))
+    best: list[Window] = []
+    for window in windows:
+        if all(abs(window.start - other.start) > _WINDOW_BYTES for other in best):
+            best.append(window)
+            if len(best) == count:
+                break
+    return best
+
+
+def _slide(occurrences: Sequence[tuple[int, int]], weights: Sequence[float]) -> Iterator[Window]:
+    """Yield the window that ends with each occurrence of a word, given by its number."""
     inside: Counter[int] = Counter()
-    best = weight = 0.0
+    weight = 0.0
     first = 0
     for position, number in occurrences:
         weight += 0.0 if inside[number] else weights[number]
@@ -41,8 +59,7 @@ def best_window(content: bytes, terms: Sequence[Term]) -> float:
             inside[passed] -= 1
             weight -= 0.0 if inside[passed] else weights[passed]
             first += 1
-        best = max(best, weight)
-    return best
+        yield Window(occurrences[first][0], position, weight)
 
 
 def quoted_share(content: bytes, quotes: Sequence[str]) -> float:

@@ -10,7 +10,8 @@ from openzim_mcp.calls.search import SearchText
 from openzim_mcp.text import find_words, normalize
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search.fulltext import search_text
-from openzim_mcp.worker.search.query import query_language, weight_terms
+from openzim_mcp.worker.search.language import query_language
+from openzim_mcp.worker.search.query import weight_terms
 from openzim_mcp.worker.search.titles import is_listing_page, without_qualifier
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ def make_snippet(text: str, query: ParsedQuery, max_chars: int) -> str:
     """Return about `max_chars` characters of a passage around the words of a query, these in bold."""
     line = " ".join(remove_mark(remove_mark(text, "**"), "`").split())
     matches = _find_matching_words(line, query)
-    start, stop = _best_window(line, matches, max_chars)
+    start, stop = best_window(line, matches, max_chars)
     spans = [(a, b) for a, b, _ in matches if start <= a and b <= stop]
     return ("… " if start else "") + _bold(line, start, stop, spans) + (" …" if stop < len(line) else "")
 
@@ -65,7 +65,7 @@ def _whole_letters(run: str, start: int, stop: int) -> tuple[int, int]:
     return start, stop
 
 
-def _best_window(text: str, matches: list[Match], max_chars: int) -> tuple[int, int]:
+def best_window(text: str, matches: list[Match], max_chars: int) -> tuple[int, int]:
     """Return start and end of the part with the heaviest matches, moved to the borders of sentences or words."""
     if len(text) <= max_chars:
         return 0, len(text)

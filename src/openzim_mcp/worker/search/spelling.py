@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from cachetools import LRUCache
 
 from openzim_mcp.text import edit_distance, is_unspaced_script, normalize, tokenize
+from openzim_mcp.worker.page_timer import timer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -82,9 +83,9 @@ def correct_word(archive: Archive, word: str) -> str | None:
     if not _MIN_WORD_CHARS <= len(word) <= _MAX_WORD_CHARS or is_unspaced_script(word) or has_digit:
         return None
     cache = _corrections.setdefault(archive, LRUCache(_MAX_CACHED_CORRECTIONS))
-    if word not in cache:
+    if word not in cache and not timer.is_late():
         cache[word] = None if _is_title(archive, word) else _find_correction(archive, word)
-    return cache[word]
+    return cache.get(word)
 
 
 def is_other_form(word: str, other: str, stem: Callable[[str], str]) -> bool:

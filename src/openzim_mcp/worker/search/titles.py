@@ -14,7 +14,9 @@ from openzim_mcp.calls.search import MATCH_ORDER, Suggestion, Suggestions, Title
 from openzim_mcp.text import edit_distance, normalize, title_key, title_words, tokenize
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import entry_name
-from openzim_mcp.worker.search.query import parse_query, query_language
+from openzim_mcp.worker.search.language import query_language
+from openzim_mcp.worker.search.query import parse_query
+from openzim_mcp.worker.search.title_ranges import MAX_MATCHES, has_title_ranges, titles_in_range, titles_with_typos
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.search import FindTitles, SuggestTitles, TitleMatchKind
     from openzim_mcp.worker.zim import Archive, TitleMatch
 
-MAX_TITLE_WORDS = 12
-"""A longer query is not taken for a title."""
+_MAX_TITLE_WORDS, _MAX_TITLE_WORDS_AMONG_MANY = 12, 5
+"""A longer query is not taken for a title; in a large archive, asking the title index costs reads."""
 _MAX_TITLE_HITS = 100
 _MAX_SUGGESTIONS = 50
 _MIN_IMPORTANCE = 0.2
@@ -78,9 +80,15 @@ def _exact_kind(match: TitleMatch) -> TitleMatchKind:
 
 def _look_up_variants(archive: Archive, text: str, stop_words: frozenset[str]) -> Iterator[TitleMatch]:
     for variant in case_variants(text.split(), stop_words):
-        yield from filter(None, [archive.look_up(title=variant)])
+        if not has_title_ranges(archive):
+            yield from filter(None, [archive.look_up(title=variant)])
         for path in dict.fromkeys((variant, variant.replace(" ", "_"))):
             yield from filter(None, [archive.look_up(path=path)])
+
+
+def may_be_title(archive: Archive, text: str) -> bool:
+    """Return whether a text is short enough for a title in other case, accents and punctuation."""
+    return len(text.split()) <= (_MAX_TITLE_WORDS_AMONG_MANY if archive.has_landmarks else _MAX_TITLE_WORDS)
 
 
 def restore_apostrophes(text: str) -> str:
@@ -191,6 +199,11 @@ def _fuzzy_matches(archive: Archive, key: str) -> list[TitleMatch]:
     words = key.split()
     swapped = key[1:2] + key[:1] + key[2:3]
     prefixes = [" ".join(words[:-1]), " ".join(words[1:]), key[: len(key) // 2], key[:3], key[:2], swapped]
+    if has_title_ranges(archive):
+        nearest = [
+            spelling for prefix in (key[: len(key) // 2], key[:3], swapped) for spelling in _spellings(archive, prefix)
+        ]
+        return titles_with_typos(archive, nearest, key, max_edits)
     for prefix in dict.fromkeys(prefix.strip() for prefix in prefixes if len(prefix.strip()) > 1):
         for match in _suggest_matches(archive, prefix, _MAX_FUZZY_CANDIDATES):
             edits = edit_distance(key, title_key(match.title), max_edits)
@@ -266,6 +279,11 @@ def _similar_titles(archive: Archive, text: str) -> Iterator[Iterator[TitleMatch
     """Yield entries that may be meant: those whose titles start alike, then those that contain the words."""
     words = text.split()
     prefixes = [text, " ".join(words[:-1]), text[: max(3, len(text) // 2)].strip(), text[:3].strip()]
+    if has_title_ranges(archive):
+        for prefix in filter(None, dict.fromkeys(prefixes[:-1])):
+            yield iter(titles_in_range(archive, _spellings(archive, prefix), MAX_MATCHES))
+        yield _matches_at(archive, archive.search_paths(text, MAX_MATCHES // 2) if words else [])
+        return
     if not archive.has_title_index:
         prefixes = [variant for prefix in prefixes for variant in (prefix, prefix.title())]
     for prefix in filter(None, dict.fromkeys(prefixes)):
@@ -279,11 +297,22 @@ def _matches_at(archive: Archive, paths: Iterable[str]) -> Iterator[TitleMatch]:
 
 
 def _suggest_matches(archive: Archive, text: str, limit: int) -> Iterator[TitleMatch]:
-    """Yield the entries that the title index suggests for a text; without a title index, titles are scanned."""
+    """Yield the entries that the title index suggests for a text; without a title index, titles are scanned.
+
+    In a large archive the index is asked only if no title starts with the text.
+    """
+    if has_title_ranges(archive):
+        matches = titles_in_range(archive, _spellings(archive, text), limit)
+        yield from matches or _matches_at(archive, archive.suggest_paths(text, min(limit, MAX_MATCHES)))
+        return
     if not archive.has_title_index:
         yield from itertools.islice(_scan_titles(archive, title_key(text).split()), limit)
         return
     yield from _matches_at(archive, archive.suggest_paths(text, limit))
+
+
+def _spellings(archive: Archive, text: str) -> list[str]:
+    return case_variants(text.split(), query_language(archive, text).stop_words) if text.split() else []
 
 
 def _scan_titles(archive: Archive, words: list[str]) -> Iterator[TitleMatch]:
@@ -308,6 +337,9 @@ def _rank_suggestions(archive: Archive, text: str) -> list[Suggestion]:
     matches: dict[str, list[TitleMatch]] = {}
     for match in _suggest_matches(archive, text, _MAX_SUGGESTIONS):
         matches.setdefault(match.target, []).append(match)
+    if has_title_ranges(archive):  # they come in the order of their importance
+        by_exactness = sorted(matches, key=lambda target: title_key(matches[target][0].title) != key)
+        return [Suggestion(target, matches[target][0].target_title) for target in by_exactness]
     keys = {target: [title_key(match.title) for match in rows] for target, rows in matches.items()}
     prefixed = [target for target in matches if any(row.startswith(key) for row in keys[target])]
     importance = _importance_of(archive, {target: matches[target][0].target_title for target in prefixed}, key)

@@ -6,18 +6,22 @@ words that they have, in their text, their headings and their title. A page is f
 
 from __future__ import annotations
 
+import contextlib
 import math
+import weakref
 from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import normalize
-from openzim_mcp.worker.search.index_file import IndexFile
-from openzim_mcp.worker.search.query import detect_language
+from openzim_mcp.worker.search.index_file import DAMAGED, IndexFile
+from openzim_mcp.worker.search.language import detect_language
+from openzim_mcp.worker.search.passage_vectors import PassageBits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from openzim_mcp.worker.search.passage_vectors import TextBits
     from openzim_mcp.worker.search.query import Term
 
 _TITLE_WEIGHT, _HEADING_WEIGHT, _TEXT_WEIGHT = 2.0, 1.5, 1.0
@@ -37,6 +41,22 @@ class StemTokenizer:
     def __call__(self, text: str) -> str:
         """Return the stems, with spaces between them."""
         return " ".join(detect_language(self._languages, text).stems(normalize(text)))
+
+
+class WordCounter:
+    """Counts the passages that contain a word."""
+
+    def __init__(self, index: WordIndex, languages: str) -> None:
+        self._index = weakref.proxy(index)
+        self._tokenize = str if index.tokens == "english" else StemTokenizer(languages)
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, word: str) -> int:
+        """Return in how many passages a word stands; 0 if the index turns out to be damaged."""
+        if word not in self._counts:
+            with contextlib.suppress(ReferenceError, *DAMAGED):
+                self._counts[word] = self._index.count_token(self._tokenize(word))
+        return self._counts.get(word, 0)
 
 
 class PageHit(NamedTuple):
@@ -60,13 +80,19 @@ class WordIndex(IndexFile):
 
     def frequency(self, term: Term) -> int:
         """Return how many passages contain a term, in their text, headings or title."""
+        return self._count(self._token(term))
+
+    def count_token(self, text: str) -> int:
+        """Return how many passages contain what a word is indexed as."""
+        return self._count(_quote(text))
+
+    def _count(self, match: str) -> int:
         query = "SELECT count(*) FROM passage_text WHERE passage_text MATCH ?"
-        return int(self._database.execute(query, (self._token(term),)).fetchone()[0])
+        return int(self._database.execute(query, (match,)).fetchone()[0])
 
     def _token(self, term: Term) -> str:
         """Return the FTS5 string for a term."""
-        text = term.word if self.tokens == "english" else term.stem
-        return '"' + text.replace('"', '""') + '"'
+        return _quote(term.word if self.tokens == "english" else term.stem)
 
     def find_pages(self, terms: Iterable[Term], limit: int) -> list[PageHit]:
         """Return the pages whose passages or names fit some terms best, the best first."""
@@ -86,6 +112,23 @@ class WordIndex(IndexFile):
         best = sorted(scores, key=lambda page: (-scores[page], page))[:limit]
         paths = self._paths(best)
         return [PageHit(paths[page], scores[page], passages[page]) for page in best if page in paths]
+
+    def find_near(self, asked: TextBits, limit: int) -> list[PageHit]:
+        """Return the pages with the passages nearest in meaning to a question, as many passages as asked for."""
+        found = {row.position + 1: row.similarity for row in self._vectors.nearest(asked, limit)}
+        marks = ", ".join("?" * len(found))
+        query = f"SELECT passages.id, path FROM passages JOIN pages ON page = pages.id WHERE passages.id IN ({marks})"  # noqa: S608
+        paths = dict(self._database.execute(query, tuple(found)))
+        pages: dict[str, list[int]] = {}
+        for passage in found:
+            if passage in paths:
+                pages.setdefault(paths[passage], []).append(passage)
+        return [PageHit(path, found[passages[0]], passages) for path, passages in pages.items()]
+
+    @cached_property
+    def _vectors(self) -> PassageBits:
+        rows = self._database.execute("SELECT signs, large FROM vectors").fetchall()
+        return PassageBits(*rows[0]) if rows else PassageBits(b"", b"")
 
     def terms_in(self, passage: int, terms: Iterable[Term]) -> set[Term]:
         """Return which of some terms a passage contains, in its text, headings or title."""
@@ -128,3 +171,7 @@ class WordIndex(IndexFile):
     def _paths(self, pages: Collection[int]) -> dict[int, str]:
         marks = ", ".join("?" * len(pages))
         return dict(self._database.execute(f"SELECT id, path FROM pages WHERE id IN ({marks})", tuple(pages)))  # noqa: S608
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from openzim_mcp.worker.search.query import language_by_code
+from openzim_mcp.worker.search.language import language_by_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,8 @@ TABLE_FOLDER = "vectors"
 WORDS_FILE, SIGNS_FILE = "en.txt", "en.bin"
 _LENGTH_SCALE = 255
 _MAX_CACHED_VECTORS = 20_000
+_MAX_LIGHT_LENGTH = 0.365
+"""Up to this length of its vector, a word such as "say", "serve" or "happen" hardly tells what a text is about."""
 _MAX_WORD_CHARS = 32
 """Longer words are not looked up: no English word is as long, and stemming takes time."""
 
@@ -61,6 +63,13 @@ class WordVectors:
     def cosine(self, first: Vector, second: Vector) -> float:
         """Return an estimate of the cosine of two vectors."""
         return self.cosines[(first.signs ^ second.signs).bit_count()]
+
+
+def says_little(word: str) -> bool:
+    """Return whether a normalized English word hardly tells what a text is about."""
+    vectors = load_word_vectors()
+    vector = vectors.find(word) if vectors else None
+    return vector is not None and vector.length <= _MAX_LIGHT_LENGTH
 
 
 @cache

@@ -103,7 +103,7 @@ def test_real_box_does_not_have_the_fact(zims: Path, archive: str, path: str, na
     ("archive", "path"), [(WIKI, "Association_of_Free_Democrats"), (WIKI, "Berlin_Wall"), (ADY, "Къэбэртэябзэ")]
 )
 def test_navigation_box_is_not_a_fact(zims: Path, archive: str, path: str) -> None:
-    assert read_page(zims, archive, path).facts == ()
+    assert [name for name, _ in read_page(zims, archive, path).facts if name != "Coordinates"] == []
 
 
 def test_no_real_fact_is_empty_or_has_marks(zims: Path) -> None:

@@ -525,6 +525,33 @@ def test_time_for_nested_markup_grows_with_the_page(start: str, is_closed: bool)
     assert long < 8 * max(short, 0.005)
 
 
+REPEATED = {
+    "attributes": lambda count: b"<p " + b"".join(b"a%d=1 " % number for number in range(count)) + b">deep</p>",
+    "quoted attributes": lambda count: (
+        b"<p " + b"".join(b"a%d='<>'" % number for number in range(count)) + b">deep</p>"
+    ),
+    "options": lambda count: b"<select>" + b"<OPTION>x" * count + b"</select><p>deep",
+    "styles in drawings": lambda count: b"<p>deep</p><svg>" + b"<style>x" * count,
+    "styles in formulas": lambda count: b"<p>deep</p><math>" + b"<style>x" * count,
+}
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_time_for_repeated_markup_grows_with_the_page(kind: str) -> None:
+    pages = [REPEATED[kind](count) for count in (16_000, 64_000)]
+
+    short, long = map(reading_seconds, pages)
+
+    assert all("deep" in read_html(raw, "x").body for raw in pages)
+    assert long < 8 * max(short, 0.01)
+
+
+def test_long_attributes_stay() -> None:
+    link = b"<p><a href='Target' data-x='" + b"x y " * 50_000 + b"'>target</a>"
+
+    assert [row.target for row in read_html(link, "x").links] == ["Target"]
+
+
 def test_spanning_cells_repeat_a_bounded_text() -> None:
     document = read_body("<table class='w'>" + "<tr><td rowspan=500>long text<td>b" * 3000 + "</table>")
 

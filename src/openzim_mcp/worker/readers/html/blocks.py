@@ -50,7 +50,8 @@ def add_heading(walker: Walker, node: LexborNode, attributes: Attributes) -> Non
     walker.flush()
     level = max(int(str(node.tag)[1]), walker.min_heading_level)
     anchor = _heading_anchor(walker, node, attributes, anchor_before)
-    title = remove_mark(remove_mark(walker.walk_into_line(node), "**"), "`").strip(_PERMALINK_MARKS)
+    line = walker.without_marks(walker.walk_into_line(node))
+    title = remove_mark(remove_mark(line, "**"), "`").strip(_PERMALINK_MARKS)
     if not title:
         return
     if walker.is_nested:

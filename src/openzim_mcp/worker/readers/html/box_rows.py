@@ -6,12 +6,14 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from openzim_mcp.text import remove_mark, strip_invisible
+from openzim_mcp.worker.inline_marks import strip_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from selectolax.lexbor import LexborNode
 
+    from openzim_mcp.worker.document import Block
     from openzim_mcp.worker.readers.html.walker import Attributes, BoxRows, Walker
 
 _BULLET = re.compile(r"^[-–—•·‣▪\s]+")  # noqa: RUF001
@@ -70,6 +72,8 @@ class RowReader:
 
     def __init__(self, walker: Walker) -> None:
         self.rows: list[Row] = []
+        self.media: list[str] = []
+        """The marks of the pictures, if the document is for the page."""
         self._walker = walker
 
     def read_rows(self, rows: BoxRows) -> None:
@@ -113,8 +117,16 @@ class RowReader:
             lines = [strip_invisible(" ".join((child.text_content or "").split()))]
         else:
             blocks = self._walker.walk_into_blocks(node)
-            lines = [line for block in blocks for line in block.lines()]
+            lines = [line for block in blocks for line in self._plain_lines(block)]
         return [line for line in map(_remove_reference_marks, lines) if line]
+
+    def _plain_lines(self, block: Block) -> list[str]:
+        """Return the lines of a block; what a row is depends on its text, so marks are taken out and media kept."""
+        marks = self._walker.marks
+        if marks is None:
+            return block.lines()
+        self.media += marks.find_media(block.text)
+        return [line for line in (strip_marks(line).strip() for line in block.lines()) if line]
 
 
 def _is_bold(lines: list[str]) -> bool:

@@ -50,8 +50,11 @@ def add_infobox(walker: Walker, node: LexborNode, rows: BoxRows) -> None:
     collector = _FactCollector(walker.page_title)
     facts = _name_facts(collector.collect(reader.rows))
     walker.facts += [(name, value) for name, value in facts if name]
+    if walker.marks is not None:
+        facts = [(name, walker.marks.place_links(value, walker.links[first_link:])) for name, value in facts]
     walker.add_block("facts", "\n".join(f"- {name}: {value}" if name else f"- {value}" for name, value in facts))
-    for text in collector.captions:
+    captions = collector.captions if walker.marks is None else walker.marks.caption(reader.media, collector.captions)
+    for text in captions:
         walker.add_block("figure", f"[Image: {text}]")
 
 

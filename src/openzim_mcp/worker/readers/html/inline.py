@@ -6,13 +6,15 @@ import re
 from typing import TYPE_CHECKING
 
 from openzim_mcp.text import strip_invisible, visible_line
+from openzim_mcp.worker.document import Formula
 from openzim_mcp.worker.readers.html.blocks import BLOCK_TAGS, add_preformatted, code_text
-from openzim_mcp.worker.readers.html.mathml import mathml_line
+from openzim_mcp.worker.readers.html.mathml import mathml_line, mathml_tree
 from openzim_mcp.worker.readers.html.walker import LINE_BREAK
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
+    from openzim_mcp.worker.document import Link
     from openzim_mcp.worker.readers.html.walker import Attributes, Handler, Walker
 
 _SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")  # noqa: RUF001
@@ -37,13 +39,16 @@ def walk_link(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     walker.is_in_link = True
     walker.walk(node)
     walker.is_in_link = False
-    text = " ".join("".join(walker.buffer[start:]).split()) if len(walker.blocks) == block_count else ""
+    is_inline = len(walker.blocks) == block_count
+    text = walker.without_marks(" ".join("".join(walker.buffer[start:]).split())) if is_inline else ""
     kind, target, fragment = link
     if kind == "anchor":
         if text in _PERMALINKS:
             del walker.buffer[start:]
         walker.same_page_link_chars += len(text)
     walker.add_link(kind, target, fragment, strip_invisible(text.replace(LINE_BREAK, " ")))
+    if walker.marks is not None:
+        walker.marks.enclose_link(walker.links[-1], walker.buffer, start, walker.blocks, block_count)
 
 
 def _emphasis_handler(mark: str) -> Handler:
@@ -113,7 +118,7 @@ def add_subscript(walker: Walker, node: LexborNode, _attributes: Attributes) -> 
 def _take_inner_text(walker: Walker, node: LexborNode) -> str:
     start = len(walker.buffer)
     walker.walk(node)
-    text = "".join(walker.buffer[start:])
+    text = walker.without_marks("".join(walker.buffer[start:]))
     del walker.buffer[start:]
     return text.strip()
 
@@ -151,15 +156,19 @@ def add_formula(walker: Walker, node: LexborNode, attributes: Attributes) -> Non
         or attributes.get("alt")
         or (mathml_line(math) if math is not None else node.text())
     )
-    _add_tex(walker, tex or "")
+    _add_tex(walker, tex or "", math)
 
 
-def _add_tex(walker: Walker, tex: str) -> None:
+def _add_tex(walker: Walker, tex: str, math: LexborNode | None = None) -> None:
     tex = visible_line(tex)
     styled = _TEX_STYLE.match(tex)
     tex = styled[1] if styled else tex
-    if tex:
-        walker.buffer.append(tex if tex.startswith(("$", "\\(", "\\[")) else f"${tex}$")
+    if not tex:
+        return
+    start = len(walker.buffer)
+    walker.buffer.append(tex if tex.startswith(("$", "\\(", "\\[")) else f"${tex}$")
+    if walker.marks is not None:
+        walker.marks.enclose(Formula(tex, mathml_tree(math) if math is not None else None), walker.buffer, start)
 
 
 def add_script_formula(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
@@ -174,21 +183,27 @@ def add_image(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     if "formula" in classes or "tex" in classes.split() or classes.startswith("math"):
         add_formula(walker, node, attributes)
         return
-    _add_media_link(walker, attributes.get("src") or attributes.get("data-src") or "", attributes.get("alt") or "")
+    source, text = attributes.get("src") or attributes.get("data-src") or "", attributes.get("alt") or ""
+    link = _add_media_link(walker, source, text)
+    if link and walker.marks is not None:
+        walker.marks.add_media("image", link, attributes, walker.buffer)
 
 
 def add_media(walker: Walker, node: LexborNode, attributes: Attributes) -> None:
     """Add the links to the files of a video or a sound."""
     sources = [attributes.get("src"), *(source.attributes.get("src") for source in node.css("source"))]
-    for source in filter(None, sources):
-        _add_media_link(walker, source, "")
+    links = [link for source in filter(None, sources) if (link := _add_media_link(walker, source, ""))]
+    if links and walker.marks is not None:
+        walker.marks.add_media("audio" if node.tag == "audio" else "video", links[0], attributes, walker.buffer)
 
 
-def _add_media_link(walker: Walker, source: str, text: str) -> None:
+def _add_media_link(walker: Walker, source: str, text: str) -> Link | None:
     # Files on the web, such as tracking pixels, and data: URLs are not part of the archive.
     link = walker.resolve_link(source)
-    if link and link[0] != "external":
-        walker.add_link("media", link[1], "", strip_invisible(text))
+    if not link or link[0] == "external":
+        return None
+    walker.add_link("media", link[1], "", strip_invisible(text))
+    return walker.links[-1]
 
 
 def add_line_break(walker: Walker, _node: LexborNode, _attributes: Attributes) -> None:

@@ -1,9 +1,10 @@
-"""MathML as a line: fractions, powers, roots and matrices keep what their layout says."""
+"""MathML as a line: fractions, powers, roots and matrices keep what their layout says; and as elements for the page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openzim_mcp.calls.page import MATH_ATTRIBUTES, MATH_TAGS, MathElement
 from openzim_mcp.text import visible_line
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 _MAX_DEPTH = 40
+_MAX_ELEMENTS = 2000
 _LEFT_OUT = frozenset({"annotation", "annotation-xml", "mphantom", "none", "mprescripts"})
 
 
@@ -64,3 +66,29 @@ _LAYOUTS: dict[str, Callable[[list[str]], str]] = {
     "mtr": ", ".join,
     "semantics": lambda parts: parts[0],
 }
+
+
+def mathml_tree(node: LexborNode) -> MathElement | None:
+    """Return MathML as elements, without those that a formula does not need; None if it is too large."""
+    tree = _MathTree()
+    root = tree.build(node, 0)
+    return root if root is not None and tree.size <= _MAX_ELEMENTS else None
+
+
+class _MathTree:
+    def __init__(self) -> None:
+        self.size = 0
+
+    def build(self, node: LexborNode, depth: int) -> MathElement | None:
+        self.size += 1
+        tag = node.tag or ""
+        if self.size > _MAX_ELEMENTS or depth > _MAX_DEPTH or tag not in MATH_TAGS:
+            return None
+        attributes = {name: value for name, value in node.attributes.items() if value in MATH_ATTRIBUTES.get(name, ())}
+        elements = [child for child in node.iter() if child.tag not in _LEFT_OUT]
+        children = [child for child in (self.build(element, depth + 1) for element in elements) if child is not None]
+        if len(children) < len(elements):
+            # With an unknown element left out, the others would stand in the wrong places.
+            self.size = _MAX_ELEMENTS + 1
+        text = "" if elements else visible_line(node.text())
+        return MathElement(tag, text, {str(k): str(v) for k, v in attributes.items()}, children)

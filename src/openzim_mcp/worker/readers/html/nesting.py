@@ -1,10 +1,13 @@
-"""How deep a page nests, measured and limited before it is parsed: the parser's time grows with its square."""
+"""Markup whose square the parser's time grows with, found and limited before a page is parsed.
+
+That is how deep tags are nested, how many attributes one tag has, and how many options stand in one list.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import sub
 from typing import TYPE_CHECKING
 
@@ -27,11 +30,21 @@ _MIN_FALSE_ENDS = 10
 _FALSE_END_SHARE = 0.5
 _MAX_INLINE_LEVELS = 16
 _NAME = re.compile(rb"<(/?)([a-z]\w*)", re.IGNORECASE)
-_TOKEN = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title|xmp|iframe|noembed|noframes)\b.*?(?:</\1|\Z)"
-    rb"|<(/?)([a-z][^\s/<>]*)[^<>]*>?",
-    re.DOTALL | re.IGNORECASE,
-)
+_TOKEN = re.compile(rb"<!--.*?(?:-->|\Z)|<(/?)([a-z][^\s/<>]*)[^<>]*>?", re.DOTALL | re.IGNORECASE)
+_RAW_TEXT_ENDS = {
+    name: re.compile(rb"</%s|\Z" % name, re.IGNORECASE)
+    for name in b"script style textarea title xmp iframe noembed noframes".split()
+}
+"""Elements that contain no tags, unless they stand in a drawing or a formula."""
+_HTML_IN_FOREIGN = frozenset(b"foreignobject desc title annotation-xml mi mo mn ms mtext".split())
+_MIN_CHECKED_BYTES = 128 * 1024
+"""The attributes of the tags of a smaller page are not counted."""
+_MIN_CHECKED_TAG_BYTES = 4096
+_MAX_ATTRIBUTES = 500
+_START_TAG = re.compile(rb"""<([a-zA-Z][^\s/>]*)(?:[^"'<>]+|"[^"]*"|'[^']*')*""")
+_ATTRIBUTE = re.compile(rb"""[^\s"'/=]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"']+))?""")
+_MAX_OPTIONS = 1000
+_OPTION = re.compile(rb"</?option\b[^<>]*>?", re.IGNORECASE)
 _VOID_TAGS = frozenset(
     b"area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
 )
@@ -66,6 +79,30 @@ def may_nest_deep(raw: bytes) -> bool:
         or (tag_count > _MAX_TRUSTED_TAGS and _has_false_ends(raw))
     )
     return is_suspicious and _measure_depth(raw) > _MAX_ESTIMATED_DEPTH
+
+
+def limit_attributes(raw: bytes) -> bytes:
+    """Return a page without the attributes of a tag that has far too many of them."""
+    if len(raw) < _MIN_CHECKED_BYTES:
+        return raw
+    pieces, position = [], 0
+    for tag in _START_TAG.finditer(raw):
+        start, end = tag.span()
+        if end - start > _MIN_CHECKED_TAG_BYTES and _has_many_attributes(raw, tag.end(1), end):
+            pieces.append(raw[position : tag.end(1)])
+            position = end
+    return b"".join([*pieces, raw[position:]]) if pieces else raw
+
+
+def _has_many_attributes(raw: bytes, start: int, end: int) -> bool:
+    attributes = _ATTRIBUTE.finditer(raw, start, end)
+    return next(islice(attributes, _MAX_ATTRIBUTES, None), None) is not None
+
+
+def limit_options(raw: bytes) -> bytes:
+    """Return a page without the tags of options, of which it has far too many; their texts stay."""
+    has_many = raw.count(b"<") > _MAX_OPTIONS and raw.lower().count(b"<option") > _MAX_OPTIONS
+    return _OPTION.sub(b" ", raw) if has_many else raw
 
 
 def _measure_depth(raw: bytes) -> int:
@@ -112,10 +149,14 @@ def limit_nesting(raw: bytes) -> bytes:
     """Return a page without the tags that are nested too deep; what stands between them stays."""
     open_tags = _OpenTags()
     pieces: list[bytes] = []
-    position = 0
-    for token in _TOKEN.finditer(raw):
-        name = token[3]
-        if name and open_tags.depth_of(name.lower(), is_end=bool(token[2]), token=token[0]) > _MAX_DEPTH:
+    position = search_from = 0
+    while token := _TOKEN.search(raw, search_from):
+        search_from = token.end()
+        name, is_end = (token[2] or b"").lower(), bool(token[1])
+        if not is_end and name in _RAW_TEXT_ENDS and not open_tags.is_foreign:
+            end = _RAW_TEXT_ENDS[name].search(raw, search_from)
+            search_from = end.end() if end else len(raw)
+        elif name and open_tags.depth_of(name, is_end=is_end, token=token[0]) > _MAX_DEPTH:
             pieces += (raw[position : token.start()], b" ")
             position = token.end()
     return b"".join([*pieces, raw[position:]]) if pieces else raw
@@ -137,6 +178,12 @@ class _OpenTags:
     def __init__(self) -> None:
         self._names: list[bytes] = []
         self._counts: Counter[bytes] = Counter()
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the next tag is one of a drawing or a formula."""
+        counts = self._counts
+        return counts[b"svg"] + counts[b"math"] > sum(counts[name] for name in _HTML_IN_FOREIGN)
 
     def depth_of(self, name: bytes, *, is_end: bool, token: bytes) -> int:
         """Take the next tag, and return the depth of its element; 0 if it is not nested."""

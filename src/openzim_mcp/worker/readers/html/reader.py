@@ -10,14 +10,23 @@ from selectolax.lexbor import LexborHTMLParser
 from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
 from openzim_mcp.worker.document import Block, Document
 from openzim_mcp.worker.readers.html import blocks, disambiguation, inline, notices, tables
+from openzim_mcp.worker.readers.html.coordinates import find_coordinates
 from openzim_mcp.worker.readers.html.links import LinkResolver
-from openzim_mcp.worker.readers.html.nesting import has_endless_formatting, limit_nesting, may_nest_deep
+from openzim_mcp.worker.readers.html.nesting import (
+    has_endless_formatting,
+    limit_attributes,
+    limit_nesting,
+    limit_options,
+    may_nest_deep,
+)
 from openzim_mcp.worker.readers.html.styles import find_hiding_rules
 from openzim_mcp.worker.readers.html.walker import Handlers, Walker
 from openzim_mcp.worker.readers.text import to_utf8
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
+
+    from openzim_mcp.worker.inline_marks import InlineMarks
 
 _CONTROL_BYTES = bytes(code for code in range(32) if code not in {9, 10, 12, 13}) + b"\x7f"
 _LANDMARKS = "#bodyContent, main, [role=main], article, #pcs"
@@ -33,10 +42,11 @@ _HANDLERS = Handlers(
 )
 
 
-def read_html(raw: bytes, path: str) -> Document:
-    """Return the document of a page; relative links start at `path`."""
+def read_html(raw: bytes, path: str, marks: InlineMarks | None = None) -> Document:
+    """Return the document of a page; relative links start at `path`. With `marks`, its texts have places of links."""
     raw = to_utf8(raw).translate(None, _CONTROL_BYTES)
     size = len(raw)
+    raw = limit_options(limit_attributes(raw))
     if may_nest_deep(raw):
         if has_endless_formatting(raw):
             return _read_without_tree(raw)
@@ -46,7 +56,7 @@ def read_html(raw: bytes, path: str) -> Document:
     base = tree.css_first("base[href]") if b"<base" in raw or b"<BASE" in raw else None
     links = LinkResolver(path, (base.attributes.get("href") if base is not None else None) or "")
     title = tree.head.css_first("title") if tree.head is not None else None
-    walker = Walker(links, _HANDLERS, visible_line(title.text()) if title is not None else "")
+    walker = Walker(links, _HANDLERS, visible_line(title.text()) if title is not None else "", marks)
     if len(raw) < size:
         walker.dropped["markup"] = size - len(raw)
     root = tree.css_first("#mw-content-text") if b"mw-content-text" in raw else None
@@ -56,6 +66,9 @@ def read_html(raw: bytes, path: str) -> Document:
         _walk_article(walker, tree, root, has_styles=b"<style" in raw)
     if notices.EBOOK_MARK in raw:
         walker.add_lead_facts(notices.mark_ebook_frame(walker.blocks))
+    coordinates = find_coordinates(tree, raw)
+    if coordinates is not None:
+        walker.add_coordinates(coordinates)
     is_disambiguation = disambiguation.MARK in raw and tree.css_first(disambiguation.SELECTOR) is not None
     return walker.build_document(tree, is_disambiguation=is_disambiguation)
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from openzim_mcp.calls.page import END_MARK
 from openzim_mcp.text import escape_markdown, strip_invisible, visible_line
 from openzim_mcp.worker.document import Anchor, Block, Document, Link
+from openzim_mcp.worker.inline_marks import strip_marks
 from openzim_mcp.worker.readers.html.boilerplate import (
     SKIPPED_IDS,
     SKIPPED_TAGS,
@@ -32,7 +34,8 @@ from openzim_mcp.worker.readers.html.styles import (
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-    from openzim_mcp.worker.document import BlockKind, LinkKind, SectionKind
+    from openzim_mcp.worker.document import BlockKind, Coordinates, LinkKind, SectionKind
+    from openzim_mcp.worker.inline_marks import InlineMarks
     from openzim_mcp.worker.readers.html.links import LinkResolver
 
 Attributes: TypeAlias = dict[str, str | None]
@@ -45,6 +48,7 @@ LINE_BREAK = "\x04"
 MAX_DEPTH = 180
 """What is nested deeper is read as text."""
 _STRUCK_INLINE_TAGS = frozenset("span font a b strong i em small big u mark abbr label time data sub sup code".split())
+_COORDINATES = "coordinates"
 _MAX_BACKGROUND_PARENTS = 4
 _MAX_CLASSED_PARENTS = 2
 _CELL_TAGS = frozenset({"th", "td", "tr", "table", "caption"})
@@ -67,14 +71,19 @@ class Handlers:
 class Walker:
     """Walks a tree. `blocks` takes finished blocks, `buffer` the inline text of the block being made."""
 
-    def __init__(self, links: LinkResolver, handlers: Handlers, page_title: str = "") -> None:
+    def __init__(
+        self, links: LinkResolver, handlers: Handlers, page_title: str = "", marks: InlineMarks | None = None
+    ) -> None:
         self.resolve_link = links.resolve
         self.page_title = page_title
+        self.marks = marks
+        """Takes what stands in the texts, if the document is for the page."""
         self.blocks: list[Block] = []
         self.buffer: list[str] = []
         self.outline = Outline()
         self.links: list[Link] = []
         self.facts: list[tuple[str, str]] = []
+        self.coordinates: Coordinates | None = None
         self.dropped: Counter[str] = Counter()
         self.description = ""
         self.last_anchor = ""
@@ -104,7 +113,7 @@ class Walker:
                 if tag == "-text":
                     text = child.text_content or ""
                     if self.buffer:
-                        if text[:1].isdecimal() and self.buffer[-1][-1:].isdecimal() and not _follows_comment(child):
+                        if text[:1].isdecimal() and self._last_text[-1:].isdecimal() and not _follows_comment(child):
                             # Another element, or a hidden one between them: these are two numbers.
                             self.buffer.append(" ")
                         self.buffer.append(text)
@@ -219,10 +228,16 @@ class Walker:
 
     def _add_separator(self, node: LexborNode) -> None:
         """Write the sign or word between two numbers that only screen readers read, as in 1/2 and 2 to 4."""
-        is_after_number = bool(self.buffer) and self.buffer[-1].rstrip()[-1:].isdecimal()
+        is_after_number = bool(self.buffer) and self._last_text.rstrip()[-1:].isdecimal()
         if is_after_number and _is_before_number(node) and not _is_beside(node, _is_seen):
             parent_classes = node.parent.attributes.get("class") if node.parent is not None else ""
             self.buffer += number_separator(node.text(), is_in_fraction="frac" in (parent_classes or ""))
+
+    @property
+    def _last_text(self) -> str:
+        """The last piece of the buffer that is not a mark."""
+        last = self.buffer[-1]
+        return self.buffer[-2] if last == END_MARK and len(self.buffer) > 1 else last
 
     def is_skipped(self, node: LexborNode, attributes: Attributes) -> bool:
         """Return whether an element that a handler visits itself is boilerplate or hidden."""
@@ -267,7 +282,7 @@ class Walker:
         if not self.is_nested:
             linked, self.same_page_link_chars = self.same_page_link_chars, 0
             may_be_contents = kind in {"list", "paragraph"} and linked > _MIN_CONTENTS_CHARS
-            if may_be_contents and linked > _CONTENTS_SHARE * len(text):
+            if may_be_contents and linked > _CONTENTS_SHARE * len(self.without_marks(text)):
                 self.dropped["contents"] += 1
                 self.take_anchors()
                 return
@@ -287,6 +302,19 @@ class Walker:
             self.blocks.insert(0, Block("facts", "\n".join(f"- {name}: {value}" for name, value in facts), 0))
             self.outline.shift_sections(1)
 
+    def add_coordinates(self, coordinates: Coordinates) -> None:
+        """Note where the subject is; among its key facts unless these say it in their own way."""
+        self.coordinates = coordinates
+        if any(_COORDINATES in name.casefold() for name, _ in self.facts):
+            return
+        fact = (_COORDINATES.capitalize(), str(coordinates))
+        at = next((number for number, block in enumerate(self.blocks) if block.kind == "facts"), None)
+        if at is None:
+            self.add_lead_facts([fact])
+        else:
+            self.facts.append(fact)
+            self.blocks[at] = self.blocks[at]._replace(text=f"{self.blocks[at].text}\n- {fact[0]}: {fact[1]}")
+
     def walk_into_blocks(self, node: LexborNode) -> list[Block]:
         """Walk a node and return its blocks instead of adding them."""
         blocks, buffer, is_nested = self.blocks, self.buffer, self.is_nested
@@ -301,7 +329,14 @@ class Walker:
         child = node.first_child
         if child is None or (child.tag == "-text" and child.next is None):
             return strip_invisible(" ".join((child.text_content or "").split())) if child is not None else ""
-        return "; ".join(block.as_line() for block in self.walk_into_blocks(node))
+        blocks = self.walk_into_blocks(node)
+        if self.marks is None:
+            return "; ".join(block.as_line() for block in blocks)
+        return self.marks.join_lines([block.as_line() for block in blocks])
+
+    def without_marks(self, text: str) -> str:
+        """Return a text as other documents have it: without the marks of one for the page."""
+        return text if self.marks is None else strip_marks(text)
 
     def add_link(self, kind: LinkKind, target: str, fragment: str, text: str) -> None:
         """Add a link of the current section."""
@@ -323,6 +358,8 @@ class Walker:
             facts=tuple(self.facts),
             is_disambiguation=is_disambiguation or has_disambiguation_title(title) or lists_meanings(blocks),
             dropped=dict(self.dropped),
+            coordinates=self.coordinates,
+            inline_objects=tuple(self.marks.objects) if self.marks is not None else (),
         )
 
 

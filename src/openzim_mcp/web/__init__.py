@@ -1,0 +1,1 @@
+"""What the server offers over HTTP beside MCP: the API for programs, and the page for people."""

@@ -1,0 +1,1 @@
+"""The PDF reader: pages to paragraphs, with the page where each stands."""
