@@ -21,12 +21,14 @@ import traceback
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from selectolax.lexbor import SelectolaxError
+
 from openzim_mcp import calls, errors
 from openzim_mcp.calls import archive, page, reading, search
 from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers.pdf.crashes import crash_reporter
-from openzim_mcp.worker.zim import Archive
+from openzim_mcp.worker.zim import Archive, out_of_memory
 from openzim_mcp.zimfile import Identity, stat_parts
 
 if TYPE_CHECKING:
@@ -185,7 +187,11 @@ def handle_request(
 ) -> calls.Reply:
     """Run a call and return its result or its error."""
     try:
-        return calls.Success(calls.encode_result(_dispatch(archives, request, report, deadline_seconds)))
+        try:
+            return calls.Success(calls.encode_result(_dispatch(archives, request, report, deadline_seconds)))
+        except (MemoryError, SelectolaxError) as error:
+            # Any bytes are HTML to the parser and its selectors are ours: it fails only where memory ends.
+            raise out_of_memory(request.name) from error
     except errors.OpenZimMcpError as error:
         return calls.Failure(type(error).__name__, error.message, error.hint, error.details)
     except Exception:  # noqa: BLE001  the server logs it and answers with a generic error

@@ -72,6 +72,14 @@ class OtherTexts(NamedTuple):
     frequency: Callable[[str], int]
 
 
+def out_of_memory(name: str) -> errors.OutOfMemory:
+    """Return the error for a call that reached the memory limit of the worker."""
+    return errors.OutOfMemory(
+        f"Reading {name!r} takes more memory than a worker may have.",
+        hint="It may be damaged or hostile; if you trust it, raise OPENZIM_MCP_WORKER__MEMORY_MIB.",
+    )
+
+
 class Archive:
     """An open archive, addressed by the number or the path of its entries."""
 
@@ -99,10 +107,7 @@ class Archive:
             yield
         except (MemoryError, RuntimeError, ValueError, LookupError, OSError) as error:
             if isinstance(error, MemoryError) or any(text in str(error) for text in _NO_MEMORY):
-                raise errors.OutOfMemory(
-                    f"Reading {self.name!r} takes more memory than a worker may have.",
-                    hint="It may be damaged or hostile; if you trust it, raise OPENZIM_MCP_WORKER__MEMORY_MIB.",
-                ) from error
+                raise out_of_memory(self.name) from error
             reason = safe_line(str(error).replace(self._parts[0], self.name), 200)
             raise errors.ArchiveUnusable(
                 f"{self.name!r} is damaged: {reason}",

@@ -85,24 +85,26 @@ class Candidates:
 
 
 class _Searches:
-    """The searches for one query; `rank_scores` has, by article and word, the best rank: 1 is first, 0 last."""
+    """The searches for one query; `rank_scores` has, by article and word, the best rank: 1 is first, 0 last.
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    They are kept, so they must not refer to the archive: it would stay open.
+    """
+
+    def __init__(self) -> None:
         self._searched: set[frozenset[str]] = set()
         self._postings = 0
         self._results: list[tuple[list[str], Sequence[str]]] = []
         """The words of each search, and the articles that it found."""
         self.rank_scores: defaultdict[str, dict[str, float]] = defaultdict(dict)
 
-    def search(self, terms: Sequence[Term], limit: int) -> None:
+    def search(self, archive: Archive, terms: Sequence[Term], limit: int) -> None:
         """Search for articles that contain all the terms, unless that is done already or too much work."""
         words = frozenset(term.word for term in terms)
         rarest = min((term.frequency for term in terms), default=0)
         is_affordable = self._postings + rarest <= _MAX_POSTINGS
         if words and words not in self._searched and is_affordable and not timer.is_late():
             self._postings += rarest
-            self.add_results(terms, self._archive.search_paths(" ".join(term.word for term in terms), limit), limit)
+            self.add_results(terms, archive.search_paths(" ".join(term.word for term in terms), limit), limit)
 
     def add_results(self, terms: Sequence[Term], paths: Sequence[str], limit: int) -> None:
         """Add the results of a search for some terms."""
@@ -201,9 +203,9 @@ def _search_words(archive: Archive, query: ParsedQuery, max_matches: int) -> _Fo
         is_large = _has_many_articles(archive)
         depths = _DEPTHS_AMONG_MANY if is_large else _DEPTHS
         matches = archive.search_paths(" ".join(term.word for term in terms), max_matches) if terms else []
-        searches = _Searches(archive)
+        searches = _Searches()
         searches.add_results(terms, matches, depths.all_words if len(terms) > 1 or is_large else depths.single)
-        _search_fewer_words(searches, terms[:_MAX_SEARCHED_TERMS], depths, with_triples=is_large)
+        _search_fewer_words(archive, searches, terms[:_MAX_SEARCHED_TERMS], depths)
         found = _Found(matches, searches)
         if timer.is_cut:
             return found
@@ -211,16 +213,16 @@ def _search_words(archive: Archive, query: ParsedQuery, max_matches: int) -> _Fo
     return _last_searches[key]
 
 
-def _search_fewer_words(searches: _Searches, terms: Sequence[Term], depths: _Depths, *, with_triples: bool) -> None:
-    """Search for all words but one, for pairs of the rarest, or also for triples, and for the rarest alone."""
+def _search_fewer_words(archive: Archive, searches: _Searches, terms: Sequence[Term], depths: _Depths) -> None:
+    """Search for all words but one, for pairs of the rarest, among many articles for triples, and for single words."""
     if len(terms) > _PAIR:
         for left_out in range(len(terms)):
-            searches.search([*terms[:left_out], *terms[left_out + 1 :]], depths.all_but_one)
-    for size in (_MAX_PAIRED_TERMS, _PAIR + 1, _PAIR) if with_triples else (_PAIR,):
+            searches.search(archive, [*terms[:left_out], *terms[left_out + 1 :]], depths.all_but_one)
+    for size in (_MAX_PAIRED_TERMS, _PAIR + 1, _PAIR) if _has_many_articles(archive) else (_PAIR,):
         for group in itertools.combinations(terms[:_MAX_PAIRED_TERMS], size):
-            searches.search(group, depths.fewer)
+            searches.search(archive, group, depths.fewer)
     for term in terms[:_MAX_SINGLE_TERMS]:
-        searches.search([term], depths.single)
+        searches.search(archive, [term], depths.single)
 
 
 def _mention_score(mention: Mention, query: ParsedQuery) -> float:
