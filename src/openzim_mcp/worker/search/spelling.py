@@ -16,6 +16,7 @@ from cachetools import LRUCache
 
 from openzim_mcp.text import edit_distance, is_unspaced_script, normalize, tokenize
 from openzim_mcp.worker.page_timer import timer
+from openzim_mcp.worker.search.title_ranges import has_title_ranges, names_in_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -227,14 +228,21 @@ def _closest_title_word(archive: Archive, word: str) -> str | None:
     max_edits = 2 if len(word) >= _TWO_EDITS_MIN_CHARS else 1
     edits: dict[str, int] = {}
     for prefix in (word[: len(word) // 2], word[:3]):
-        for path in archive.suggest_paths(prefix, _MAX_TITLES_PER_PREFIX):
-            for candidate in tokenize(normalize(archive.title_of(path))):
+        for title in _titles_starting_with(archive, prefix):
+            for candidate in tokenize(normalize(title)):
                 if abs(len(candidate) - len(word)) <= max_edits and candidate not in edits:
                     edits[candidate] = _likely_edits(word, candidate, max_edits)
         close = [candidate for candidate in edits if edits[candidate] <= max_edits and archive.frequency(candidate)]
         if close:
             return min(close, key=lambda candidate: (edits[candidate], -archive.frequency(candidate), candidate))
     return None
+
+
+def _titles_starting_with(archive: Archive, prefix: str) -> Iterator[str]:
+    """Return some titles that start with a prefix; of a small archive also those with another word that does."""
+    if has_title_ranges(archive):
+        return names_in_range(archive, prefix)
+    return map(archive.title_of, archive.suggest_paths(prefix, _MAX_TITLES_PER_PREFIX))
 
 
 def _likely_edits(word: str, candidate: str, limit: int) -> int:
