@@ -14,7 +14,7 @@ from openzim_mcp.worker.search.fulltext import search_text
 from openzim_mcp.worker.search.spelling import correct_word
 from openzim_mcp.worker.search.title_ranges import has_title_ranges
 from openzim_mcp.worker.search.titles import find_closest_title, find_titles, suggest_titles
-from openzim_mcp.worker.zim import Archive
+from openzim_mcp.worker.zim import Archive, TitleMatch
 from support.archives import write_zim
 
 NAMES = ("Sand", "Sandal", "Sandstone", "San_Marino", "San_Marino_(band)", "Zebra", "Zürich", "apple")
@@ -103,3 +103,20 @@ def test_word_is_corrected_to_one_of_a_title_without_the_title_index(large: Arch
     archive = WithoutSuggestions(large.name, large._parts)
 
     assert correct_word(archive, "sandsdune") == "sandstone"
+
+
+def test_unknown_word_is_looked_up_in_few_places_of_a_large_archive(large: Archive) -> None:
+    words, titles = [], []
+
+    class Recorded(Archive):
+        def frequency(self, words_: str) -> int:
+            words.append(words_)
+            return super().frequency(words_)
+
+        def look_up(self, *, title: str | None = None, path: str | None = None) -> TitleMatch | None:
+            titles.append(title)
+            return super().look_up(title=title, path=path)
+
+    assert correct_word(Recorded(large.name, large._parts), "qwxzkv") is None
+    assert {word for word in words if word[1:] == "qwxzkv"} == {"qqwxzkv"}  # a doubled letter
+    assert set(titles) == {None}

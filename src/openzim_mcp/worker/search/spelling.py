@@ -108,7 +108,7 @@ def _find_correction(archive: Archive, word: str) -> str | None:
             return corrected
     return (
         _closest_title_word(archive, word)
-        or _most_frequent(archive, word, _ADDED_LETTERS)
+        or _most_frequent(archive, word, _INNER_LETTERS if has_title_ranges(archive) else _ADDED_LETTERS)
         or _split_word(archive, word)
     )
 
@@ -155,6 +155,8 @@ def _is_word(archive: Archive, word: str) -> bool:
 
 def _is_title(archive: Archive, word: str) -> bool:
     names = dict.fromkeys((word.capitalize(), word))
+    if has_title_ranges(archive):
+        return any(archive.look_up(path=name) for name in names)
     return any(archive.look_up(path=name) or archive.look_up(title=name) for name in names)
 
 
@@ -196,10 +198,13 @@ def _with_vowel_added(word: str) -> Iterator[str]:
     return _with_letter_added(word, _vowels_of_script(word))
 
 
+def _with_inner_letter_added(word: str) -> Iterator[str]:
+    return _with_letter_added(word, _letters_of_script(word))
+
+
 def _with_any_letter_added(word: str) -> Iterator[str]:
-    letters = _letters_of_script(word)
-    yield from (letter + word for letter in letters)
-    yield from _with_letter_added(word, letters)
+    yield from (letter + word for letter in _letters_of_script(word))
+    yield from _with_inner_letter_added(word)
 
 
 def _with_letter_replaced(word: str) -> Iterator[str]:
@@ -219,6 +224,8 @@ _LIKELY_EDITS = (
 )
 """The kinds of mistakes, the likeliest first."""
 _ADDED_LETTERS = _Edits(_with_any_letter_added, min_chars=6, max_chars=12)
+_INNER_LETTERS = _Edits(_with_inner_letter_added, min_chars=6, max_chars=12)
+"""For a large archive: each other first letter is another place of the index, and a read."""
 
 
 def _closest_title_word(archive: Archive, word: str) -> str | None:
