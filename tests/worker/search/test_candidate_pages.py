@@ -15,7 +15,7 @@ from openzim_mcp.worker.zim import Archive
 def test_scores_of_candidates_count_as_much_as_the_size_of_the_archive_allows(
     isles: Archive, monkeypatch: pytest.MonkeyPatch, spread: float, expected: float
 ) -> None:
-    monkeypatch.setattr(candidate_pages, "_LIMITS", ((math.inf, ReadingLimits(8, 4, spread)),))
+    monkeypatch.setattr(candidate_pages, "_LIMITS", ((math.inf, ReadingLimits(8, 4, 8, spread)),))
     query = parse_query(isles, "harbour amber")
     full_score = FULL_MATCH_SCORE * query.total_weight
     scores = {"Ravenport": full_score, "Ada_Quill": 0.2 * full_score}
@@ -23,3 +23,17 @@ def test_scores_of_candidates_count_as_much_as_the_size_of_the_archive_allows(
     pages = load_pages(isles, query, scores, (), lambda _path, _type: True)
 
     assert {page.path: pytest.approx(page.prior) for page in pages} == {"Ravenport": 1.0, "Ada_Quill": expected}
+
+
+@pytest.mark.parametrize(("best_score", "count"), [(0.5, 3), (0.95, 2)])
+def test_fewer_candidates_are_read_where_the_best_is_sure(
+    isles: Archive, monkeypatch: pytest.MonkeyPatch, best_score: float, count: int
+) -> None:
+    monkeypatch.setattr(candidate_pages, "_LIMITS", ((math.inf, ReadingLimits(3, 3, 2)),))
+    query = parse_query(isles, "harbour amber")
+    full_score = FULL_MATCH_SCORE * query.total_weight
+    scores = {"Ravenport": best_score * full_score} | dict.fromkeys(("Ada_Quill", "Zürich", "Mercury_(god)"), 0.1)
+
+    pages = load_pages(isles, query, scores, (), lambda _path, _type: True)
+
+    assert len(pages) == count
