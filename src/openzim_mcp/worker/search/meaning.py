@@ -147,21 +147,23 @@ class QuestionVectors:
         self.length = math.sqrt(max(0.0, sum(map(self._product, self._asked))))
 
     def _product(self, vector: Vector) -> float:
-        cosine = self._vectors.cosine
-        return vector.length * sum(asked.length * cosine(asked, vector) for asked in self._asked)
+        cosines, signs, total = self._vectors.cosines, vector.signs, 0.0
+        for asked_signs, asked_length in self._asked:
+            total += asked_length * cosines[(asked_signs ^ signs).bit_count()]
+        return vector.length * total
 
     def _measure(self, word: str) -> tuple[float, float]:
         """Return the length of a word's vector, and its product with the question."""
-        if word not in self._products:
-            vector = self._vectors.find(word)
-            self._products[word] = (vector.length, self._product(vector)) if vector else (0.0, 0.0)
-        return self._products[word]
+        vector = self._vectors.find(word)
+        self._products[word] = measures = (vector.length, self._product(vector)) if vector else (0.0, 0.0)
+        return measures
 
     def similarity(self, text: str) -> float:
         """Return the cosine of question and text; the length of the text's sum is estimated."""
         product = total = squares = 0.0
+        known = self._products
         for word, count in Counter(tokenize(normalize(text))).items():
-            length, word_product = self._measure(word)
+            length, word_product = known.get(word) or self._measure(word)
             product += count * word_product
             total += count * length
             squares += (count * length) ** 2
