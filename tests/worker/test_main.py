@@ -105,7 +105,7 @@ def test_fewer_clusters_are_kept_at_the_memory_limit(town_zim: Path) -> None:
         OpenArchives(max_descriptors=100, max_data_bytes=max_data_bytes).open("town", [str(town_zim)])
         sizes.append(get_cluster_cache_max_size())
 
-    assert sizes == [32 << 20, 16 << 20]
+    assert sizes == [24 << 20, 16 << 20]
 
 
 def test_fewer_clusters_are_kept_in_little_memory() -> None:

@@ -46,8 +46,8 @@ _MAX_COMPARED_ENTRIES = 50_000
 _serial_numbers = itertools.count()
 _CLUSTER_CACHE_BYTES = 16 << 20
 """What libzim keeps of unpacked clusters by default, for all archives of the process."""
-_LARGE_CLUSTER_CACHE_BYTES = 32 << 20
-"""Enough for the pages of a few searches, which often come from the same clusters."""
+_LARGE_CLUSTER_CACHE_BYTES = 24 << 20
+"""Enough for the pages of a few searches, which often come from the same clusters; in memory, it takes 60 MB."""
 _LARGE_CACHE_MEMORY_MIB = 1024
 """The memory limit that leaves room for it: a cluster keeps 8 MB (zstd) to 64 MB (lzma) for its decompressor."""
 
