@@ -41,6 +41,7 @@ def write_zim(
     redirects: dict[str, str] | None = None,
     metadata: dict[str, str | bytes] | None = None,
     index: bool = True,
+    redirects_are_articles: bool = False,
 ) -> Path:
     """Write an archive with libzim; the path of a page ends its MIME type if it has an extension."""
     types = {
@@ -67,8 +68,9 @@ def write_zim(
         for name, html in pages.items():
             mimetype = types.get(Path(name).suffix, "text/html")
             creator.add_item(Page(name, name.replace("_", " "), html, mimetype))
+        hints: dict[Hint, int] = {Hint.FRONT_ARTICLE: True} if redirects_are_articles else {}
         for name, target in (redirects or {}).items():
-            creator.add_redirection(name, name, target, {})
+            creator.add_redirection(name, name, target, hints)
         for key, value in ({"Title": "Test", "Language": "eng"} | (metadata or {})).items():
             creator.add_metadata(key, value, "text/plain;charset=utf-8")
     return path

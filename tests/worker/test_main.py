@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from libzim.reader import get_cluster_cache_max_size
 
 from openzim_mcp import calls, errors, worker
 from openzim_mcp.calls.archive import Describe
@@ -19,6 +20,7 @@ from openzim_mcp.calls.search import EstimateAnswer, Question, SearchText
 from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle_request
 from openzim_mcp.worker.search.answer import estimate_answer
 from openzim_mcp.worker.search.fulltext import search_text
+from openzim_mcp.worker.zim import enlarge_cluster_cache, reduce_cluster_cache
 from support.archives import write_zim
 from support.stdio_server import StdioServer
 
@@ -93,6 +95,24 @@ def test_archives_are_closed_at_the_memory_limit(town_zim: Path, tmp_path: Path)
     open_copies(archives, town_zim, tmp_path, 3)
 
     assert open_files_in(tmp_path) == {"2"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_fewer_clusters_are_kept_at_the_memory_limit(town_zim: Path) -> None:
+    sizes = []
+    for max_data_bytes in (UNLIMITED, 0):
+        enlarge_cluster_cache(1024)
+        OpenArchives(max_descriptors=100, max_data_bytes=max_data_bytes).open("town", [str(town_zim)])
+        sizes.append(get_cluster_cache_max_size())
+
+    assert sizes == [24 << 20, 16 << 20]
+
+
+def test_fewer_clusters_are_kept_in_little_memory() -> None:
+    reduce_cluster_cache()
+    enlarge_cluster_cache(256)
+
+    assert get_cluster_cache_max_size() == 16 << 20
 
 
 @pytest.mark.parametrize("function", ["os:getcwd", "never_imported:run", "search.snippets:snippet"])

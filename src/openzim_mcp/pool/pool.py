@@ -21,6 +21,7 @@ from openzim_mcp.calls import Call, Result
 from openzim_mcp.library.facts import archive_too_slow
 from openzim_mcp.pool.fair_queue import FairSlots
 from openzim_mcp.pool.process import WorkerExited, WorkerProcess, require_success, start_worker
+from openzim_mcp.pool.wanted_workers import WantedWorkers
 from openzim_mcp.text import safe_line
 from openzim_mcp.token_bucket import TokenBucket
 from openzim_mcp.zimfile import stat_parts
@@ -69,6 +70,7 @@ class Pool:
         self._slots = FairSlots(workers)
         self._calls_at_once = _CALLS_PER_WORKER * workers
         self._idle: list[WorkerProcess] = []
+        self._wanted = WantedWorkers()
         self._start_lock = anyio.Lock()
         self._restarts = TokenBucket(_RESTARTS_PER_SECOND, _RESTART_BURST)
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -301,12 +303,26 @@ class Pool:
                 await self._idle.pop(0).stop()
 
     async def _take(self, archive: ArchiveFile) -> WorkerProcess:
-        """Return an idle worker, or a new one; not a second one while the first is about to be ready."""
+        """Return an idle worker; else the next one that is free, while another one is started."""
         worker = self._take_idle(archive)
-        if worker is None:
+        if worker is not None:
+            return worker
+        if self._wanted.starting <= len(self._wanted):
+            assert self._tasks is not None
+            self._wanted.starting += 1
+            self._tasks.start_soon(self._start_another)
+        return await self._wanted.next_free()
+
+    async def _start_another(self) -> None:
+        """Start a worker, one at a time, if a call still waits for one when it is its turn."""
+        try:
             async with self._start_lock:
-                worker = self._take_idle(archive) or await self._start()
-        return worker
+                if self._wanted:
+                    self._put_idle(await self._start())
+        except (errors.OpenZimMcpError, msgspec.MsgspecError) as error:
+            self._wanted.fail(error)
+        finally:
+            self._wanted.starting -= 1
 
     def _take_idle(self, archive: ArchiveFile) -> WorkerProcess | None:
         """Prefer the worker that read this archive last: it has it open and its clusters cached."""
@@ -320,7 +336,8 @@ class Pool:
     def _put_idle(self, worker: WorkerProcess, archive: ArchiveFile | None = None) -> None:
         worker.last_archive = archive.name if archive else ""
         worker.idle_since = anyio.current_time()
-        self._idle.append(worker)
+        if not self._wanted.give(worker):
+            self._idle.append(worker)
 
 
 def _is_out_of_memory(reply: calls.Reply) -> bool:

@@ -27,7 +27,7 @@ from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers.html import ParserError
 from openzim_mcp.worker.readers.pdf.crashes import crash_reporter
-from openzim_mcp.worker.zim import Archive, out_of_memory
+from openzim_mcp.worker.zim import Archive, enlarge_cluster_cache, out_of_memory, reduce_cluster_cache
 from openzim_mcp.zimfile import Identity, stat_parts
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class OpenArchives:
         return opened[1]
 
     def _close_least_recently_used(self, parts: int) -> None:
+        if _data_bytes() > self._max_data_bytes:
+            reduce_cluster_cache()
         while self._open and (
             self._descriptors_after(parts) > self._max_descriptors or _data_bytes() > self._max_data_bytes
         ):
@@ -224,6 +226,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     return_large_blocks()
+    enlarge_cluster_cache(memory_mib)
     _exit_with_parent(parent)
     if not deadline_seconds and os.name == "posix":
         os.nice(_JOB_NICENESS)

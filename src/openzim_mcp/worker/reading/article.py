@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.document import Block, Document
     from openzim_mcp.worker.zim import Archive, Item
 
-_CACHE_BYTES = 32 << 20
+_CACHE_BYTES = 24 << 20
 _BYTES_PER_CHAR = 4
 """What a document takes: that of a PDF or of a page with a transcript has more text than the entry has bytes."""
 _HUGE_PAGE_BYTES = 2 << 20

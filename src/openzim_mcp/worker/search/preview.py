@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import find_words, normalize
@@ -46,11 +45,8 @@ def find_windows(lowered: bytes, terms: Sequence[Term], count: int) -> list[Wind
 
 
 def _slide(occurrences: Sequence[tuple[int, int]], weights: Sequence[float]) -> Iterator[tuple[float, int, int]]:
-    """Yield the window that ends with each occurrence of a word, given by its number: negative weight, start, stop.
-
-    There may be thousands, so they are plain tuples.
-    """
-    inside: Counter[int] = Counter()
+    """Yield the window that ends with each occurrence of a word, given by its number: the negative weight first."""
+    inside = [0] * len(weights)
     weight = 0.0
     first = 0
     for position, number in occurrences:
