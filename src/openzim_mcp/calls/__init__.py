@@ -64,15 +64,26 @@ class Job(Call[Result], frozen=True):
         return result is not None
 
 
-class Request(Struct, frozen=True):
-    """One call on one archive, for a worker."""
+class Target(Struct, frozen=True):
+    """An archive that a call is to run on."""
 
-    function: str
     name: str
     parts: tuple[str, ...]
-    call: msgspec.Raw
     crashed_entries: tuple[str, ...] = ()
     """Entries that ended a worker when they were read."""
+
+
+class Request(Struct, frozen=True):
+    """One call on one archive, or on one after the other, for a worker.
+
+    It replies once for each, in their order; or says, once it has worked for `seconds`, that the others are left.
+    """
+
+    function: str
+    target: Target
+    call: msgspec.Raw
+    others: list[Target] = msgspec.field(default_factory=list)
+    seconds: float = 0.0
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -100,6 +111,10 @@ class Bug(Struct, frozen=True, tag="bug"):
     traceback: str
 
 
+class Paused(Struct, frozen=True, tag="paused"):
+    """The worker leaves the other archives of a request to the next one, as others wait for their turn."""
+
+
 class Progress(Struct, frozen=True, tag="progress"):
     """How much of a job is done."""
 
@@ -113,7 +128,7 @@ class Reading(Struct, frozen=True, tag="reading"):
     entry: str
 
 
-Reply = Ready | Success | Failure | Bug | Progress | Reading
+Reply = Ready | Success | Failure | Bug | Paused | Progress | Reading
 
 _encoder = msgspec.msgpack.Encoder()
 _reply_decoder = msgspec.msgpack.Decoder(Reply)

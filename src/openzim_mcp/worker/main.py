@@ -21,6 +21,7 @@ import traceback
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from selectolax.lexbor import SelectolaxError
 
 from openzim_mcp import calls, errors
@@ -178,8 +179,8 @@ def _dispatch(
     module, _, name = call.function.partition(":")
     function = getattr(importlib.import_module(f"openzim_mcp.worker.{module}"), name)
     if isinstance(call, calls.Job):
-        return function(request.parts, call, report)
-    return function(archives.open(request.name, request.parts), call)
+        return function(request.target.parts, call, report)
+    return function(archives.open(request.target.name, request.target.parts), call)
 
 
 def handle_request(
@@ -191,7 +192,7 @@ def handle_request(
             return calls.Success(calls.encode_result(_dispatch(archives, request, report, deadline_seconds)))
         except (MemoryError, SelectolaxError) as error:
             # Any bytes are HTML to the parser and its selectors are ours: it fails only where memory ends.
-            raise out_of_memory(request.name) from error
+            raise out_of_memory(request.target.name) from error
     except errors.OpenZimMcpError as error:
         return calls.Failure(type(error).__name__, error.message, error.hint, error.details)
     except Exception:  # noqa: BLE001  the server logs it and answers with a generic error
@@ -206,15 +207,24 @@ def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
             pipe.write(calls.encode_frame(reply))
             pipe.flush()
 
-        send(calls.Ready())
-        for request in _read_requests(incoming):
+        def handle(request: calls.Request) -> None:
             if deadline_seconds:
                 # The server ends a call that takes too long; this ends it if the server is gone.
                 faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
-            crash_reporter.start_call(lambda path: send(calls.Reading(path)), request.crashed_entries)
+            crash_reporter.start_call(lambda path: send(calls.Reading(path)), request.target.crashed_entries)
             reply = handle_request(archives, request, _ProgressReporter(send), deadline_seconds)
             faulthandler.cancel_dump_traceback_later()
             send(reply)
+
+        send(calls.Ready())
+        for request in _read_requests(incoming):
+            started = time.monotonic()
+            handle(request)
+            for target in request.others:
+                if time.monotonic() - started >= request.seconds:
+                    send(calls.Paused())
+                    break
+                handle(msgspec.structs.replace(request, target=target))
 
 
 def main() -> None:
