@@ -22,7 +22,8 @@ from openzim_mcp.library.facts import FactStore
 from openzim_mcp.library.names import match_title
 from openzim_mcp.library.scan import Scanner, make_scanner
 from openzim_mcp.pool.jobs import JobRunner
-from openzim_mcp.pool.pool import Outcomes, Pool
+from openzim_mcp.pool.outcomes import Outcomes
+from openzim_mcp.pool.pool import Pool
 from openzim_mcp.pool.results import ResultCache
 from openzim_mcp.uris import parse_uri
 from openzim_mcp.zimfile import stat_parts
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.archive import Description
     from openzim_mcp.config import Operation, Settings
     from openzim_mcp.library.scan import ScanResult
-    from openzim_mcp.pool.pool import ProgressCallback
+    from openzim_mcp.pool.outcomes import ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile
 
 _SCAN_SHARE = 0.6

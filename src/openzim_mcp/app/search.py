@@ -13,6 +13,7 @@ from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import ArchiveRequest, check_start, require_text, resume
 from openzim_mcp.app.caller import LOCAL, Caller
 from openzim_mcp.app.rare_words import drop_irrelevant
+from openzim_mcp.app.routing import route_words
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.search import (
     MATCH_ORDER,
@@ -166,6 +167,8 @@ class MergedPage(Struct, frozen=True):
     done: bool
     archives_not_listed: int = 0
     """Archives with results or errors that `per_file_results` has no row for."""
+    archives_passed_over: int = 0
+    """Those of these that have fewer of the words than others, by their records, and were not opened."""
 
 
 async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> SearchPage | MergedPage:
@@ -248,8 +251,12 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         )
     stop = min(start + limit, max_hits)
     call = _search_call(app, request, query, 0, stop)
-    outcomes = await app.workers.call_each(archives, call, progress=caller.progress)
-    found = await _relevant_hits(app, archives, query, outcomes.results)
+    usable = [archive for archive in archives if not archive.problem]
+    route = await route_words(app, usable, query, is_prefix=request.mode == "suggest")
+    asked = route.archives + [archive for archive in archives if archive.problem]
+    outcomes = await app.workers.call_each(asked, call, progress=caller.progress)
+    found = await _relevant_hits(app, asked, query, outcomes.results)
+    searched = len(archives) - len(outcomes.errors)
     total = min(max_hits, sum(hits.total for hits in found.values()))
     cursor = cursors.next_cursor(TOOL, fingerprint, stop, total, in_cursor | {"cross_file": True})
     merged = merge_hits(found)
@@ -269,12 +276,13 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         mode=request.mode,
         per_file_results=[row for row in rows if row.results or row.suggestions or row.error],
         results=merged,
-        archives_searched=len(outcomes.results),
+        archives_searched=searched,
         archives_failed=len(outcomes.errors),
-        archives_without_results=len(outcomes.results) - len(found),
+        archives_without_results=searched - len(found) - route.passed_over,
         next_cursor=cursor,
         done=cursor is None,
-        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed),
+        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed) + route.passed_over,
+        archives_passed_over=route.passed_over,
     )
 
 

@@ -31,12 +31,14 @@ class Call(msgspec.Struct, Generic[Result], frozen=True, omit_defaults=True):
 
     `function` is the module below `worker/` and the function in it. If a call that `uses_index` crashes, only the
     search index of the archive is quarantined; if it has a field `use_index`, it can then be repeated without. The
-    result of a `cached` call is kept for as long as the file does not change.
+    result of a `cached` call is kept for as long as the file does not change. The function of a call that does not
+    `opens_archive` gets one that it may open.
     """
 
     function: ClassVar[str] = ""
     uses_index: ClassVar[bool] = False
     cached: ClassVar[bool] = False
+    opens_archive: ClassVar[bool] = True
 
     @property
     def asks_index(self) -> bool:

@@ -11,8 +11,7 @@ import logging
 import zlib
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import msgspec
@@ -22,11 +21,14 @@ from openzim_mcp import calls, errors
 from openzim_mcp.calls import Call, Result
 from openzim_mcp.pool.fair_queue import FairSlots
 from openzim_mcp.pool.faults import Faults
+from openzim_mcp.pool.outcomes import Collected, Outcomes, ProgressCallback
 from openzim_mcp.pool.process import WorkerExited, WorkerProcess, require_success, start_worker
 from openzim_mcp.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    from anyio.abc import TaskGroup
 
     from openzim_mcp.library.facts import FactStore
     from openzim_mcp.pool.results import ResultCache
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ProgressCallback = Callable[[int, int], Awaitable[None]]
-"""Called with the steps done and in all."""
 _ReplyHandler = Callable[["ArchiveFile", calls.Reply], Awaitable[None]]
 
 _IDLE_SECONDS = 60
@@ -43,46 +43,11 @@ _ABANDONED_SECONDS = 2
 """How long a call that nobody waits for may still take before its worker is ended: most are done in no time."""
 _TURN_SECONDS = 0.1
 """How long a worker works for one of many requests before others have their turn."""
+_LONG_CALL_SECONDS = 1.0
 _MAX_CRASHES_PER_CALL = 4
 """After so many documents that each ended a worker, a call ends with an error."""
 _RESTARTS_PER_SECOND = 4
 _RESTART_BURST = 20
-
-
-@dataclass(frozen=True)
-class Outcomes(Generic[Result]):
-    """What a call brought from many archives, by their names: results, and why the others failed."""
-
-    results: dict[str, Result]
-    errors: dict[str, errors.OpenZimMcpError]
-
-
-@dataclass
-class _Collected(Generic[Result]):
-    """What the archives of a call have brought so far."""
-
-    archives: Sequence[ArchiveFile]
-    progress: ProgressCallback | None
-    results: dict[str, Result] = field(default_factory=dict)
-    failures: dict[str, errors.OpenZimMcpError] = field(default_factory=dict)
-
-    async def add(self, archive: ArchiveFile, attempt: Awaitable[Result]) -> None:
-        """Add the result of an archive, or its error."""
-        try:
-            self.results[archive.name] = await attempt
-        except errors.OpenZimMcpError as error:
-            self.failures[archive.name] = error
-        if self.progress:
-            await self.progress(len(self.results) + len(self.failures), len(self.archives))
-
-    def outcomes(self) -> Outcomes[Result]:
-        """Return everything in the order of the archives; those that are missing have an error."""
-        too_late = errors.OpenZimMcpArchiveError("It did not answer before the deadline.")
-        names = [archive.name for archive in self.archives]
-        return Outcomes(
-            {name: self.results[name] for name in names if name in self.results},
-            {name: self.failures.get(name, too_late) for name in names if name not in self.results},
-        )
 
 
 class Pool:
@@ -101,7 +66,7 @@ class Pool:
         self._idle: list[WorkerProcess] = []
         self._start_lock = anyio.Lock()
         self._restarts = TokenBucket(_RESTARTS_PER_SECOND, _RESTART_BURST)
-        self._tasks: anyio.abc.TaskGroup | None = None
+        self._tasks: TaskGroup | None = None
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -143,7 +108,7 @@ class Pool:
 
         A worker gets one message for all archives of its lane.
         """
-        collected = _Collected[Result](archives, progress)
+        collected = Collected[Result](archives, progress)
         lanes: defaultdict[int, list[ArchiveFile]] = defaultdict(list)
         single: list[ArchiveFile] = []
         with anyio.move_on_after(self._deadline if timeout is None else timeout):
@@ -158,7 +123,7 @@ class Pool:
                     single.append(archive)
             async with anyio.create_task_group() as tasks:
                 for lane in lanes.values():
-                    tasks.start_soon(self._call_lane, lane, call, collected)
+                    tasks.start_soon(self._call_lane, tasks, lane, call, collected)
                 tasks.start_soon(self._call_one_by_one, single, call, collected)
         return collected.outcomes()
 
@@ -171,12 +136,14 @@ class Pool:
         return not archive.problem
 
     async def _call_one_by_one(
-        self, archives: Sequence[ArchiveFile], call: Call[Result], collected: _Collected[Result]
+        self, archives: Sequence[ArchiveFile], call: Call[Result], collected: Collected[Result]
     ) -> None:
         for archive in archives:
             await collected.add(archive, self.call(archive, call))
 
-    async def _call_lane(self, archives: list[ArchiveFile], call: Call[Result], collected: _Collected[Result]) -> None:
+    async def _call_lane(
+        self, tasks: TaskGroup, archives: list[ArchiveFile], call: Call[Result], collected: Collected[Result]
+    ) -> None:
         """Run a call on some archives in one worker; one that ends it is left out of the next message."""
         remaining = list(reversed(archives))
         to_repeat: list[ArchiveFile] = []
@@ -188,9 +155,14 @@ class Pool:
             else:
                 await collected.add(archive, self._keep(archive, call, reply))
 
+        def leave_others() -> None:
+            others = remaining[:-1]
+            del remaining[:-1]
+            tasks.start_soon(self._call_lane, tasks, others[::-1], call, collected)
+
         while remaining:
             try:
-                await self._request_each(remaining[::-1], call, collect)
+                await self._request_each(remaining[::-1], call, collect, leave_others)
             except WorkerExited:
                 to_repeat.append(remaining.pop())
             except errors.WorkerFailed as error:  # no worker can be started
@@ -247,9 +219,17 @@ class Pool:
         return replies[0]
 
     async def _request_each(
-        self, archives: Sequence[ArchiveFile], call: Call[Any], on_reply: _ReplyHandler, *, in_new_worker: bool = False
+        self,
+        archives: Sequence[ArchiveFile],
+        call: Call[Any],
+        on_reply: _ReplyHandler,
+        leave_others: Callable[[], None] | None = None,
+        *,
+        in_new_worker: bool = False,
     ) -> bool:
         """Send a call on some archives to one worker, and hand over its replies until its turn is over.
+
+        `leave_others` is called if one takes long: the others, which this worker will not be asked, need not wait.
 
         Return whether it had other archives open. If it ends, the first archive without a reply is to blame: raise its
         error, or `WorkerExited` if it may be asked again.
@@ -262,7 +242,7 @@ class Pool:
             worker = await (self._start() if in_new_worker else self._take(archives[0]))
             had_others_open = bool(worker.last_archive)
             try:
-                await self._exchange(worker, call, pending, on_reply)
+                await self._exchange(worker, call, pending, on_reply, leave_others)
             except TimeoutError:
                 await self._faults.end_late(worker, pending[-1], call)
             except WorkerExited as exited:
@@ -283,13 +263,17 @@ class Pool:
         return had_others_open
 
     async def _exchange(
-        self, worker: WorkerProcess, call: Call[Any], pending: list[ArchiveFile], on_reply: _ReplyHandler
+        self,
+        worker: WorkerProcess,
+        call: Call[Any],
+        pending: list[ArchiveFile],
+        on_reply: _ReplyHandler,
+        leave_others: Callable[[], None] | None,
     ) -> None:
         """Send a call and hand over the replies; `pending` keeps the archives without one, the next one last."""
         await worker.send(call, [self._target(archive) for archive in reversed(pending)], _TURN_SECONDS)
         while pending:
-            with anyio.fail_after(self._deadline):
-                reply = await worker.receive()
+            reply = await self._receive(worker, leave_others if len(pending) > 1 else None)
             if isinstance(reply, calls.Paused):
                 break
             archive = pending.pop()
@@ -301,6 +285,15 @@ class Pool:
             await on_reply(archive, reply)
         if worker.is_alive:
             self._put_idle(worker)
+
+    async def _receive(self, worker: WorkerProcess, leave_others: Callable[[], None] | None) -> calls.Reply:
+        """Return the next reply, or raise `TimeoutError`; after a while, leave the other archives to other workers."""
+        with anyio.fail_after(self._deadline):
+            if leave_others:
+                with anyio.move_on_after(_LONG_CALL_SECONDS):
+                    return await worker.receive()
+                leave_others()  # this worker's turn is over after its reply
+            return await worker.receive()
 
     def _target(self, archive: ArchiveFile) -> calls.Target:
         crashed_entries = self.facts.of(archive.identity).crashed_entries

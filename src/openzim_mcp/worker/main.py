@@ -29,7 +29,7 @@ from openzim_mcp.calls import archive, page, reading, search
 from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers.pdf.crashes import crash_reporter
-from openzim_mcp.worker.zim import Archive, out_of_memory
+from openzim_mcp.worker.zim import Archive, ClosedArchive, out_of_memory
 from openzim_mcp.zimfile import Identity, stat_parts
 
 if TYPE_CHECKING:
@@ -60,10 +60,15 @@ class OpenArchives:
         self._descriptors_before = _count_descriptors()
         self._open: OrderedDict[tuple[str, ...], tuple[Identity, Archive]] = OrderedDict()
 
+    def closed(self, name: str, parts: Sequence[str]) -> ClosedArchive:
+        """Return an archive for a call that may do without opening it."""
+        with _translated_errors(name):
+            return ClosedArchive(stat_parts(parts).identity, lambda: self.open(name, parts))
+
     def open(self, name: str, parts: Sequence[str]) -> Archive:
         """Return the archive, opened if it is not, or if its file has changed."""
         key = tuple(parts)
-        try:
+        with _translated_errors(name):
             identity = stat_parts(key).identity
             opened = self._open.pop(key, None)
             # Also for an open one: its indexes are opened when they are first asked.
@@ -73,11 +78,6 @@ class OpenArchives:
                 opened = (identity, Archive(name, parts))
                 if stat_parts(key).identity != identity:
                     raise errors.ArchiveChanged(f"{name!r} is being replaced.", hint="Ask again in a moment.")
-        except OSError as error:
-            raise errors.ArchiveUnusable(
-                f"{name!r} cannot be read: {error.strerror or 'input/output error'}.",
-                hint="The file or its disk was removed; zim_health lists the archives that are there now.",
-            ) from error
         self._open[key] = opened
         return opened[1]
 
@@ -93,6 +93,17 @@ class OpenArchives:
         """Return how many descriptors archives use with one more: one per part and index, or as many as there are."""
         assumed = sum(len(key) + _MAX_INDEXES for key in self._open)
         return max(assumed, _count_descriptors() - self._descriptors_before) + parts + _MAX_INDEXES
+
+
+@contextlib.contextmanager
+def _translated_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise errors.ArchiveUnusable(
+            f"{name!r} cannot be read: {error.strerror or 'input/output error'}.",
+            hint="The file or its disk was removed; zim_health lists the archives that are there now.",
+        ) from error
 
 
 def _count_descriptors() -> int:
@@ -180,6 +191,8 @@ def _dispatch(
     function = getattr(importlib.import_module(f"openzim_mcp.worker.{module}"), name)
     if isinstance(call, calls.Job):
         return function(request.target.parts, call, report)
+    if not call.opens_archive:
+        return function(archives.closed(request.target.name, request.target.parts), call)
     return function(archives.open(request.target.name, request.target.parts), call)
 
 

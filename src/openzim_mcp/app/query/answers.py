@@ -16,6 +16,7 @@ from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.language_fit import archives_in_language, prefer_language
 from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.app.query.reply import QueryContext, Reply, offset_line
+from openzim_mcp.app.routing import MAX_ASKED, find_route
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.search import EstimateAnswer, FindPassages, FindTitles, WordCounts
 from openzim_mcp.text import normalize, safe_line
@@ -62,19 +63,19 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
     estimates: dict[str, Estimate] = {}
     archives, counts = context.archives, WordCounts()
     if len(archives) > 1:
-        estimates = (await context.call_each(EstimateAnswer(question))).results
-        counts = count_words(estimates)
-        corrected = counts
-        if unknown_words(question, counts):
-            estimates = (await context.call_each(EstimateAnswer(question, counts))).results
-            corrected = count_words(estimates)
-        selected = select_archives(question, estimates, corrected)
-        descriptions = (await context.app.describe_each(archives)).results
+        asked, counts, _ = await find_route(context.app, archives, question)
+        has_unknown = bool(unknown_words(question, counts))
+        call = EstimateAnswer(question, counts if has_unknown else None)
+        estimates = (await replace(context, archives=asked).call_each(call)).results
+        selected = select_archives(question, estimates, count_words(estimates) if has_unknown else counts)
+        descriptions = (await context.app.describe_each(asked)).results
         selected |= archives_in_language(question.language, estimates, descriptions)
-        archives = [row for row in archives if row.name in selected or row.name not in estimates]
-    call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
-    outcomes = await replace(context, archives=archives).call_each(call)
-    context.app.passage_indexes.request((*archives, *context.archives), is_question=True)
+        archives = [row for row in asked if row.name in selected or row.name not in estimates]
+    find = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
+    outcomes = await replace(context, archives=archives).call_each(find)
+    # Of many archives, only those that are read get an index: building a thousand would take hours.
+    others = context.archives if len(context.archives) <= MAX_ASKED else ()
+    context.app.passage_indexes.request((*archives, *others), is_question=True)
     context.app.importance.request(archives)
     fits = {name: kind_fit(question, estimate.kind) for name, estimate in estimates.items()}
     passages = prefer_language(question.language, merge_passages(outcomes.results, fits))
