@@ -91,7 +91,7 @@ class App:
     @contextlib.asynccontextmanager
     async def open(cls, settings: Settings, *, workers: int, buckets: BucketStore | None = None) -> AsyncIterator[App]:
         """Build the parts and keep them while the block runs."""
-        facts = FactStore()
+        facts = FactStore(keeps_descriptions=settings.records_enabled)
         scanner = make_scanner(settings, facts)
         limits = settings.worker
         pool = Pool(
@@ -168,7 +168,10 @@ class App:
         """Describe an archive; a worker is called once for each state of its file."""
         facts = self.facts.of(archive.identity)
         if facts.description is None:
+            await to_thread.run_sync(self.facts.load_descriptions, [archive])
+        if facts.description is None:
             facts.description = await self.workers.call(archive, Describe())
+            await to_thread.run_sync(self.facts.save_descriptions, [(archive, facts.description)])
         return facts.description
 
     async def describe_each(
@@ -180,10 +183,15 @@ class App:
     ) -> Outcomes[Description]:
         """Describe many archives, each state of a file once; an archive that takes too long has an error."""
         facts = {archive.name: self.facts.of(archive.identity) for archive in archives}
-        untried = [a for a in archives if not facts[a.name].description and not facts[a.name].unreadable]
+        untried = [archive for archive in archives if facts[archive.name].is_new]
+        if untried:
+            await to_thread.run_sync(self.facts.load_descriptions, untried)
+            untried = [archive for archive in untried if facts[archive.name].is_new]
         outcomes = await self.workers.call_each(untried, Describe(), timeout=timeout, progress=progress)
-        for name, description in outcomes.results.items():
-            facts[name].description = description
+        if outcomes.results:
+            by_name = {archive.name: archive for archive in untried}
+            rows = [(by_name[name], description) for name, description in outcomes.results.items()]
+            await to_thread.run_sync(self.facts.save_descriptions, rows)
         for name, error in outcomes.errors.items():
             if isinstance(error, errors.ArchiveUnusable | errors.OutOfMemory):
                 facts[name].unreadable = error

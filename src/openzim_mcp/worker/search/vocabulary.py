@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from cachetools import LRUCache
 
-from openzim_mcp import files
+from openzim_mcp import __version__, files
 from openzim_mcp.calls.archive import ArchiveKind  # noqa: TC001  msgspec evaluates annotations
 from openzim_mcp.calls.search import KnownWords, WordCounts
 from openzim_mcp.languages import has_unsegmented_language
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from openzim_mcp.zimfile import Identity
 
 _FILE_NAME = "words"
-_VERSION = 1
+_VERSION = f"{__version__} 1"
+"""The next version may see another kind of archive, or other words."""
 _MAX_INDEX_BYTES = 32 << 20
-_MAX_TERMS = 200_000
+_MAX_TERMS = 100_000
 _MAX_TERM_BYTES = 40
 """A longer one is a URL or a number, not a word that somebody asks for."""
 _MAX_TITLED_ENTRIES = 20_000
@@ -57,7 +58,7 @@ _unsaved: LRUCache[Identity, bytes] = LRUCache(_MAX_KEPT_BYTES, len)
 class _Head(msgspec.Struct, frozen=True):
     """What a record says of its archive; `has_words` if the lines below have all of its words."""
 
-    version: int
+    version: str
     uuid: str
     kind: ArchiveKind
     languages: str
