@@ -30,11 +30,12 @@ _ONE_ARTICLE_SHARE, _SEVERAL_ARTICLES = 0.4, 3
 class Route(NamedTuple):
     """The archives to ask, in their order, and how many articles of all archives have each word.
 
-    `passed_over` is how many others have some of the words.
+    `known` is what is known of the words of each, by name; `passed_over` is how many others have some of the words.
     """
 
     archives: list[ArchiveFile]
     counts: WordCounts
+    known: Mapping[str, KnownWords]
     passed_over: int = 0
 
 
@@ -46,18 +47,18 @@ async def find_route(
     known = (await app.workers.call_each(archives, call)).results
     counts = count_words(known)
     if len(archives) <= MAX_ASKED:
-        return Route(list(archives), counts)
+        return Route(list(archives), counts, known)
     scores = _score_archives(question, known, word_weights(counts))
     best = set(heapq.nlargest(MAX_ASKED, scores, key=scores.__getitem__))
     best.update([archive.name for archive in archives if archive.name not in known][:_MAX_UNKNOWN])
     passed_over = max(0, len(scores) - MAX_ASKED)
-    return Route([archive for archive in archives if archive.name in best], counts, passed_over)
+    return Route([archive for archive in archives if archive.name in best], counts, known, passed_over)
 
 
 async def route_words(app: App, archives: Sequence[ArchiveFile], text: str, *, is_prefix: bool = False) -> Route:
     """Return the archives that have most of the words of a text; all of them, without asking, if they are few."""
     if len(archives) <= MAX_ASKED:
-        return Route(list(archives), WordCounts())
+        return Route(list(archives), WordCounts(), {})
     return await find_route(app, archives, Question(text), is_prefix=is_prefix)
 
 

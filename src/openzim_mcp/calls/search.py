@@ -164,6 +164,8 @@ class KnownWords(Struct, frozen=True):
 
     kind: ArchiveKind
     counts: WordCounts
+    is_complete: bool = True
+    """Whether these are all words of the texts, and not only those of the titles."""
 
 
 class CountWords(Call[KnownWords], frozen=True):

@@ -29,6 +29,7 @@ from openzim_mcp.calls import archive, page, reading, search
 from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers.pdf.crashes import crash_reporter
+from openzim_mcp.worker.reading.article import forget_documents
 from openzim_mcp.worker.zim import Archive, ClosedArchive, out_of_memory
 from openzim_mcp.zimfile import Identity, stat_parts
 
@@ -85,7 +86,9 @@ class OpenArchives:
         while self._open and (
             self._descriptors_after(parts) > self._max_descriptors or _data_bytes() > self._max_data_bytes
         ):
-            self._open.popitem(last=False)
+            _, (_, archive) = self._open.popitem(last=False)
+            forget_documents(archive)
+            del archive
             if _count_descriptors() - self._descriptors_before > self._max_descriptors:
                 gc.collect()  # an archive that is part of a cycle is closed only then
 

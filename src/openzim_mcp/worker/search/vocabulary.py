@@ -56,7 +56,10 @@ _unsaved: LRUCache[Identity, bytes] = LRUCache(_MAX_KEPT_BYTES, len)
 
 
 class _Head(msgspec.Struct, frozen=True):
-    """What a record says of its archive; `has_words` if the lines below have all of its words."""
+    """What a record says of its archive; `has_words` if the lines below have all of its words.
+
+    `is_of_titles` if they are those of the titles only.
+    """
 
     version: str
     uuid: str
@@ -64,6 +67,7 @@ class _Head(msgspec.Struct, frozen=True):
     languages: str
     articles: int
     has_words: bool
+    is_of_titles: bool = False
 
 
 class Vocabulary(NamedTuple):
@@ -110,12 +114,12 @@ def count_words(archive: ClosedArchive, call: CountWords) -> KnownWords:
         opened = archive.open()
         count_documents(opened)
         counts = {word.text: opened.frequency(word.text) for word in _words(head.languages, call.question)}
-        return KnownWords(head.kind, WordCounts(opened.text_count, counts))
+        return KnownWords(head.kind, WordCounts(opened.text_count, counts), opened.has_fulltext_index)
     counts = {word.text: vocabulary.frequency(word) for word in _words(head.languages, call.question)}
     if call.is_prefix and counts:
         last = next(reversed(counts))
         counts[last] = counts[last] or vocabulary.has_prefix(last[:_MAX_PREFIX_CHARS])
-    return KnownWords(head.kind, WordCounts(head.articles, counts))
+    return KnownWords(head.kind, WordCounts(head.articles, counts), is_complete=not head.is_of_titles)
 
 
 def _words(languages: str, question: Question) -> tuple[Word, ...]:
@@ -161,7 +165,13 @@ def _make(archive: ClosedArchive, *, keep: bool) -> Vocabulary:
     opened = archive.open()
     terms = _read_vocabulary(opened)
     head = _Head(
-        _VERSION, opened.uuid, archive_kind(opened), opened.languages, opened.counts["articles"], terms is not None
+        version=_VERSION,
+        uuid=opened.uuid,
+        kind=archive_kind(opened),
+        languages=opened.languages,
+        articles=opened.counts["articles"],
+        has_words=terms is not None,
+        is_of_titles=not opened.has_fulltext_index,
     )
     first = msgspec.json.encode(head)
     record = first + b"".join(b"\n%b\t%d" % row for row in sorted((terms or {}).items())) + b"\n"
