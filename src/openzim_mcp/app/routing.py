@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MAX_ASKED = 50
 _MAX_UNKNOWN = 3
 """How many of the archives whose words are not known, as their index is damaged, are asked among many."""
+_MIN_TITLE_SHARE = 0.5
 _ONE_ARTICLE_SHARE, _SEVERAL_ARTICLES = 0.4, 3
 
 
@@ -40,16 +41,26 @@ class Route(NamedTuple):
 
 
 async def find_route(
-    app: App, archives: Sequence[ArchiveFile], question: Question, *, is_prefix: bool = False
+    app: App,
+    archives: Sequence[ArchiveFile],
+    question: Question,
+    *,
+    is_prefix: bool = False,
+    min_share: float = 0.0,
 ) -> Route:
-    """Return the archives that have most of the words of a question; all of them if they are few."""
+    """Return the archives that have most of the words of a question; all of them if they are few.
+
+    With `is_prefix` the last word may be the start of one. Archives that have less than `min_share` of what the best
+    one has are left out.
+    """
     call = CountWords(question, keep=app.settings.records_enabled, is_prefix=is_prefix)
     known = (await app.workers.call_each(archives, call)).results
     counts = count_words(known)
     if len(archives) <= MAX_ASKED:
         return Route(list(archives), counts, known)
     scores = _score_archives(question, known, word_weights(counts))
-    best = set(heapq.nlargest(MAX_ASKED, scores, key=scores.__getitem__))
+    least = min_share * max(scores.values(), default=0.0)
+    best = {name for name in heapq.nlargest(MAX_ASKED, scores, key=scores.__getitem__) if scores[name] >= least}
     best.update([archive.name for archive in archives if archive.name not in known][:_MAX_UNKNOWN])
     passed_over = max(0, len(scores) - MAX_ASKED)
     return Route([archive for archive in archives if archive.name in best], counts, known, passed_over)
@@ -60,6 +71,13 @@ async def route_words(app: App, archives: Sequence[ArchiveFile], text: str, *, i
     if len(archives) <= MAX_ASKED:
         return Route(list(archives), WordCounts(), {})
     return await find_route(app, archives, Question(text), is_prefix=is_prefix)
+
+
+async def route_titles(app: App, archives: Sequence[ArchiveFile], titles: Sequence[str]) -> list[ArchiveFile]:
+    """Return the archives that may have an article of one of some titles: they need most of its words."""
+    if len(archives) <= MAX_ASKED:
+        return list(archives)
+    return (await find_route(app, archives, Question(" ".join(titles)), min_share=_MIN_TITLE_SHARE)).archives
 
 
 def _score_archives(

@@ -11,7 +11,7 @@ from openzim_mcp import cursors, errors, tokens, uris
 from openzim_mcp.app.arguments import BUDGETS, BudgetedRequest, check_start
 from openzim_mcp.app.query import excerpts
 from openzim_mcp.app.references import find_archive_of_uri, find_holders
-from openzim_mcp.app.routing import route_words
+from openzim_mcp.app.routing import route_titles
 from openzim_mcp.app.search import fingerprint_archives
 from openzim_mcp.calls.search import ScoreTitles
 from openzim_mcp.library.names import newest_of_each
@@ -158,7 +158,7 @@ class QueryContext:
 
     async def score_titles(self, titles: list[str], fuzzy: list[str]) -> dict[str, list[float]]:
         """Return the scores of titles, by archive; of several, dictionaries are not asked, as they have any word."""
-        archives = (await route_words(self.app, self.archives, " ".join(titles))).archives
+        archives = await route_titles(self.app, self.archives, titles)
         if len(archives) > 1:
             kinds = {name: row.kind for name, row in (await self.app.describe_each(archives)).results.items()}
             archives = [row for row in archives if kinds.get(row.name) != "dictionary"] or archives
