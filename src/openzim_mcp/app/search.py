@@ -12,8 +12,8 @@ from pydantic import Field, model_validator
 from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import ArchiveRequest, check_start, require_text, resume
 from openzim_mcp.app.caller import LOCAL, Caller
-from openzim_mcp.app.rare_words import drop_irrelevant
-from openzim_mcp.app.routing import route_words
+from openzim_mcp.app.rare_words import drop_irrelevant, find_best_covered
+from openzim_mcp.app.routing import MAX_ASKED, route_words
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.search import (
     MATCH_ORDER,
@@ -251,9 +251,7 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         )
     stop = min(start + limit, max_hits)
     call = _search_call(app, request, query, 0, stop)
-    usable = [archive for archive in archives if not archive.problem]
-    route = await route_words(app, usable, query, is_prefix=request.mode == "suggest")
-    asked = route.archives + [archive for archive in archives if archive.problem]
+    asked, passed_over = await _archives_to_search(app, archives, request, query)
     outcomes = await app.workers.call_each(asked, call, progress=caller.progress)
     found = await _relevant_hits(app, asked, query, outcomes.results)
     searched = len(archives) - len(outcomes.errors)
@@ -278,12 +276,25 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         results=merged,
         archives_searched=searched,
         archives_failed=len(outcomes.errors),
-        archives_without_results=searched - len(found) - route.passed_over,
+        archives_without_results=searched - len(found) - passed_over,
         next_cursor=cursor,
         done=cursor is None,
-        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed) + route.passed_over,
-        archives_passed_over=route.passed_over,
+        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed) + passed_over,
+        archives_passed_over=passed_over,
     )
+
+
+async def _archives_to_search(
+    app: App, archives: Sequence[ArchiveFile], request: SearchRequest, query: str
+) -> tuple[list[ArchiveFile], int]:
+    """Return the archives to search, of many those with most of the words, and how many others have some of them."""
+    usable = [archive for archive in archives if not archive.problem]
+    route = await route_words(app, usable, query, is_prefix=request.mode == "suggest")
+    best = route.archives
+    if len(usable) > MAX_ASKED and request.mode == "fulltext":
+        best = await find_best_covered(app, best, query, _MAX_LISTED_ARCHIVES)
+    unusable = [archive for archive in archives if archive.problem]
+    return [*best, *unusable], route.passed_over + len(route.archives) - len(best)
 
 
 def _listed_archives(merged: Iterable[MergedHit], found: Mapping[str, Hits]) -> set[str]:

@@ -124,7 +124,10 @@ class FactStore:
 
     def of(self, identity: Identity) -> ArchiveFacts:
         """Return the facts of a file in this state."""
-        return self._facts.setdefault(identity, ArchiveFacts())
+        facts = self._facts.get(identity)
+        if facts is None:
+            facts = self._facts[identity] = ArchiveFacts()
+        return facts
 
     def retain(self, identities: Collection[Identity]) -> None:
         """Drop the facts of all other files, except incidents: the directory of a file may become readable again."""

@@ -43,6 +43,8 @@ _ABANDONED_SECONDS = 2
 """How long a call that nobody waits for may still take before its worker is ended: most are done in no time."""
 _TURN_SECONDS = 0.1
 """How long a worker works for one of many requests before others have their turn."""
+_MAX_ARCHIVES = 200
+"""How many archives one message names."""
 _LONG_CALL_SECONDS = 1.0
 _MAX_CRASHES_PER_CALL = 4
 """After so many documents that each ended a worker, a call ends with an error."""
@@ -162,7 +164,7 @@ class Pool:
 
         while remaining:
             try:
-                await self._request_each(remaining[::-1], call, collect, leave_others)
+                await self._request_each(remaining[: -_MAX_ARCHIVES - 1 : -1], call, collect, leave_others)
             except WorkerExited:
                 to_repeat.append(remaining.pop())
             except errors.WorkerFailed as error:  # no worker can be started

@@ -224,23 +224,27 @@ def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
             pipe.flush()
 
         def handle(request: calls.Request) -> None:
-            if deadline_seconds:
-                # The server ends a call that takes too long; this ends it if the server is gone.
-                faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
             crash_reporter.start_call(lambda path: send(calls.Reading(path)), request.target.crashed_entries)
-            reply = handle_request(archives, request, _ProgressReporter(send), deadline_seconds)
-            faulthandler.cancel_dump_traceback_later()
-            send(reply)
+            send(handle_request(archives, request, _ProgressReporter(send), deadline_seconds))
+
+        def restart_timer() -> float:
+            # The server ends a call that takes too long; this ends it if the server is gone.
+            if deadline_seconds:
+                faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
+            return time.monotonic()
 
         send(calls.Ready())
         for request in _read_requests(incoming):
-            started = time.monotonic()
+            started = timed = restart_timer()
             handle(request)
             for target in request.others:
-                if time.monotonic() - started >= request.seconds:
+                now = time.monotonic()
+                if now - started >= request.seconds:
                     send(calls.Paused())
                     break
+                timed = restart_timer() if now - timed > _GRACE_SECONDS / 2 else timed
                 handle(msgspec.structs.replace(request, target=target))
+            faulthandler.cancel_dump_traceback_later()
 
 
 def main() -> None:

@@ -225,7 +225,7 @@ async def no_results_reply(context: QueryContext, query: str) -> Reply:
 
 async def closest_titles(context: QueryContext, text: str) -> str:
     """Return a sentence with the titles closest to a text, or an empty one."""
-    outcomes = await context.call_each(FindTitles(text, 0, _MAX_NAMES_SHOWN))
+    outcomes = await context.call_each(FindTitles(text, 0, _MAX_NAMES_SHOWN), text)
     hits = merge_hits(outcomes.results)[:_MAX_NAMES_SHOWN]
     return f"The closest titles: {', '.join(dict.fromkeys(hit.title for hit in hits))}." if hits else ""
 
