@@ -183,11 +183,12 @@ class App:
     ) -> Outcomes[Description]:
         """Describe many archives, each state of a file once; an archive that takes too long has an error."""
         facts = {archive.name: self.facts.of(archive.identity) for archive in archives}
-        untried = [archive for archive in archives if facts[archive.name].is_new]
-        if untried:
-            await to_thread.run_sync(self.facts.load_descriptions, untried)
-            untried = [archive for archive in untried if facts[archive.name].is_new]
-        outcomes = await self.workers.call_each(untried, Describe(), timeout=timeout, progress=progress)
+        new = [archive for archive in archives if facts[archive.name].is_new]
+        if new:
+            await to_thread.run_sync(self.facts.load_descriptions, new)
+        untried = [archive for archive in new if facts[archive.name].is_new]
+        report = await _after_steps(progress, len(new) - len(untried), len(new)) if progress else None
+        outcomes = await self.workers.call_each(untried, Describe(), timeout=timeout, progress=report)
         if outcomes.results:
             by_name = {archive.name: archive for archive in untried}
             rows = [(by_name[name], description) for name, description in outcomes.results.items()]
@@ -198,3 +199,10 @@ class App:
         descriptions = {name: row.description for name, row in facts.items() if row.description}
         unreadable = {name: row.unreadable for name, row in facts.items() if row.unreadable}
         return Outcomes(descriptions, outcomes.errors | unreadable)
+
+
+async def _after_steps(progress: ProgressCallback, steps: int, total: int) -> ProgressCallback:
+    """Report some steps that took no time, and return what reports the others."""
+    for step in range(steps):
+        await progress(step + 1, total)
+    return lambda done, _: progress(steps + done, total)
