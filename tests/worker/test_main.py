@@ -119,7 +119,7 @@ def test_fewer_clusters_are_kept_in_little_memory() -> None:
 def test_unknown_function_is_not_imported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, function: str) -> None:
     (tmp_path / "never_imported.py").write_text("raise SystemExit('this module was imported')")
     monkeypatch.setattr(worker, "__path__", [*worker.__path__, str(tmp_path)])
-    request = calls.Request(function, "a", (), msgspec.Raw(msgspec.msgpack.encode({})))
+    request = calls.Request(function, calls.Target("a", ()), msgspec.Raw(msgspec.msgpack.encode({})))
     sent: list[calls.Reply] = []
 
     reply = handle_request(OpenArchives(100, UNLIMITED), request, _ProgressReporter(sent.append))
@@ -134,7 +134,7 @@ def test_worker_without_a_server_ends_a_hanging_call(tmp_path: Path) -> None:
     """A pipe that nobody writes to makes libzim wait for ever, with Python's lock held."""
     os.mkfifo(tmp_path / "hang.zim")
     call = msgspec.Raw(calls.encode_call(Describe()))
-    request = calls.Request(Describe.function, "hang", (str(tmp_path / "hang.zim"),), call)
+    request = calls.Request(Describe.function, calls.Target("hang", (str(tmp_path / "hang.zim"),)), call)
 
     process = subprocess.run(
         [sys.executable, "-m", "openzim_mcp.worker.main", "1024", "0.1", str(os.getpid())],
@@ -198,7 +198,7 @@ import sys, msgspec
 from openzim_mcp import calls
 from openzim_mcp.worker.main import OpenArchives, handle_request
 call = msgspec.Raw(msgspec.msgpack.encode({"path": "Ravenport"}))
-request = calls.Request("reading.page:read_page", "towns", (sys.argv[1],), call)
+request = calls.Request("reading.page:read_page", calls.Target("towns", (sys.argv[1],)), call)
 print(type(handle_request(OpenArchives(100, 1 << 40), request, lambda *_: None)).__name__)
 """
     done = subprocess.run([sys.executable, "-c", code, str(town_zim)], capture_output=True, text=True, check=True)
@@ -216,8 +216,9 @@ import os, resource, sys, msgspec
 from openzim_mcp import calls
 from openzim_mcp.worker.main import OpenArchives, handle_request
 archives = OpenArchives(100, 1 << 40)
+target = calls.Target("page", (sys.argv[1],))
 first, second = (
-    calls.Request("reading.page:read_page", "page", (sys.argv[1],), msgspec.Raw(msgspec.msgpack.encode({"path": path})))
+    calls.Request("reading.page:read_page", target, msgspec.Raw(msgspec.msgpack.encode({"path": path})))
     for path in ("First", "Second")
 )
 handle_request(archives, first, lambda *_: None)  # imports what is needed

@@ -12,7 +12,8 @@ from pydantic import Field, model_validator
 from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import ArchiveRequest, check_start, require_text, resume
 from openzim_mcp.app.caller import LOCAL, Caller
-from openzim_mcp.app.rare_words import drop_irrelevant
+from openzim_mcp.app.rare_words import drop_irrelevant, find_best_covered
+from openzim_mcp.app.routing import MAX_ASKED, route_words
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.search import (
     MATCH_ORDER,
@@ -166,6 +167,8 @@ class MergedPage(Struct, frozen=True):
     done: bool
     archives_not_listed: int = 0
     """Archives with results or errors that `per_file_results` has no row for."""
+    archives_passed_over: int = 0
+    """Those of these that have fewer of the words than others, by their records, and were not opened."""
 
 
 async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> SearchPage | MergedPage:
@@ -248,8 +251,10 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         )
     stop = min(start + limit, max_hits)
     call = _search_call(app, request, query, 0, stop)
-    outcomes = await app.workers.call_each(archives, call, progress=caller.progress)
-    found = await _relevant_hits(app, archives, query, outcomes.results)
+    asked, passed_over = await _archives_to_search(app, archives, request, query)
+    outcomes = await app.workers.call_each(asked, call, progress=caller.progress)
+    found = await _relevant_hits(app, asked, query, outcomes.results)
+    searched = len(archives) - len(outcomes.errors)
     total = min(max_hits, sum(hits.total for hits in found.values()))
     cursor = cursors.next_cursor(TOOL, fingerprint, stop, total, in_cursor | {"cross_file": True})
     merged = merge_hits(found)
@@ -269,13 +274,27 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         mode=request.mode,
         per_file_results=[row for row in rows if row.results or row.suggestions or row.error],
         results=merged,
-        archives_searched=len(outcomes.results),
+        archives_searched=searched,
         archives_failed=len(outcomes.errors),
-        archives_without_results=len(outcomes.results) - len(found),
+        archives_without_results=searched - len(found) - passed_over,
         next_cursor=cursor,
         done=cursor is None,
-        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed),
+        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed) + passed_over,
+        archives_passed_over=passed_over,
     )
+
+
+async def _archives_to_search(
+    app: App, archives: Sequence[ArchiveFile], request: SearchRequest, query: str
+) -> tuple[list[ArchiveFile], int]:
+    """Return the archives to search, of many those with most of the words, and how many others have some of them."""
+    usable = [archive for archive in archives if not archive.problem]
+    route = await route_words(app, usable, query, is_prefix=request.mode == "suggest")
+    best = route.archives
+    if len(usable) > MAX_ASKED and request.mode == "fulltext":
+        best = await find_best_covered(app, best, query, _MAX_LISTED_ARCHIVES)
+    unusable = [archive for archive in archives if archive.problem]
+    return [*best, *unusable], route.passed_over + len(route.archives) - len(best)
 
 
 def _listed_archives(merged: Iterable[MergedHit], found: Mapping[str, Hits]) -> set[str]:

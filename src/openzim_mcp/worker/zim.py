@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from libzim.reader import Entry as ZimEntry
 
+    from openzim_mcp.zimfile import Identity
+
 MAX_REDIRECTS = 10
 _MAX_RANDOM_TRIES = 50
 _BESIDE_CONTENT = ("M", "W", "X")
@@ -38,6 +40,7 @@ _BESIDE_CONTENT = ("M", "W", "X")
 _CACHED_FREQUENCIES = 20_000
 _IMPORTANCE_RETRY_SECONDS = 5
 _ARTICLE_LIST = "listing/titleOrdered/v1"
+_FULLTEXT_INDEX = "X/fulltext/xapian"
 _SAMPLED_ENTRIES = 16
 _NO_MEMORY = ("not enough memory", "needed memory", "too much memory")
 """What zstd and lzma say; libzim passes it on as any other error."""
@@ -70,6 +73,13 @@ class TitleMatch:
     target: str
     target_title: str
     is_redirect: bool
+
+
+class ClosedArchive(NamedTuple):
+    """An archive that need not be open, and what opens it."""
+
+    identity: Identity
+    open: Callable[[], Archive]
 
 
 class OtherTexts(NamedTuple):
@@ -543,6 +553,14 @@ class Archive:
                 count = int(self._searcher.search(Query().set_query(words)).getEstimatedMatches())
             self._frequencies[words] = count
         return count
+
+    def read_fulltext_index(self, max_bytes: int) -> bytes:
+        """Return the full-text index as it is in the archive; empty if there is none, or a larger one."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            entry = self._entry_at(_FULLTEXT_INDEX)
+            item = entry.get_item() if entry else None
+            return bytes(item.content) if item and item.size <= max_bytes else b""
+        return b""
 
     def probe_indexes(self, words: Sequence[str]) -> None:
         """Search each index for some words, so that a damaged one fails now."""
