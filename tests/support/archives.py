@@ -7,6 +7,9 @@ from libzim.writer import Creator, Hint, Item, StringProvider
 
 from openzim_mcp.calls.archive import BuildPassageIndex, PassageIndexResult
 from openzim_mcp.worker.jobs.passage_index import build_passage_index
+from openzim_mcp.worker.jobs.subjects import SubjectCollector
+from openzim_mcp.worker.readers import is_page
+from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import ArchiveFile, stat_parts
 
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -84,6 +87,17 @@ def build_index(path: Path) -> PassageIndexResult:
     return build_passage_index([str(path)], BuildPassageIndex(), lambda *_: None)
 
 
+def index_subjects(path: Path) -> None:
+    """Index what the pages of an archive are about, as the job that reads them does."""
+    archive = Archive(path.stem, [str(path)])
+    collector = SubjectCollector(archive)
+    for number in archive.content:
+        entry = archive.entry_by_id(number)
+        if entry.redirect_to is None and is_page(entry.mime_type):
+            collector.add(number, entry.path, entry.title, archive.read_content(entry.path))
+    collector.finish()
+
+
 TOWNS = {
     "Ravenport": "<h1>Ravenport</h1><p>Ravenport is a harbour town.</p>",
     "Alderwick": "<p>Alderwick lies on a hill.</p>",
@@ -118,3 +132,26 @@ ISLES = {
     "Nørrebros_Theater": "<p>A stage in Nørrebros.</p>",
     "notes.txt": "A harbour is a place for ships.",
 }
+
+
+def _place(name: str, latitude: float, longitude: float, text: str) -> str:
+    position = f'<meta name="geo.position" content="{latitude};{longitude}">'
+    return f"<html><head>{position}</head><body><h1>{name}</h1><p>{text}</p></body></html>"
+
+
+PARIS = {
+    "Eiffel_Tower": _place("Eiffel Tower", 48.8583, 2.2945, "The Eiffel Tower is a tower of iron in Paris."),
+    "Rodin_Museum": _place("Rodin Museum", 48.8553, 2.3158, "A museum of the sculptures of Auguste Rodin."),
+    "Louvre": _place("Louvre", 48.8611, 2.3358, "The Louvre is an art museum with many paintings."),
+    "Trocadéro": _place("Trocadéro", 48.8616, 2.2893, "A square with gardens and a view of the tower."),
+    "Versailles": _place("Versailles", 48.8049, 2.1204, "Versailles is a palace, and a museum since 1837."),
+    "Auguste_Rodin": "<h1>Auguste Rodin</h1><p>Rodin was a sculptor; a museum in Paris has his works.</p>",
+}
+"""Places around the Eiffel Tower, and a person."""
+
+FIJI = {
+    "Taveuni": _place("Taveuni", -16.85, -179.97, "Taveuni is an island on the date line."),
+    "Rabi": _place("Rabi", -16.5, 180.0, "Rabi is an island on the line itself."),
+    "Vanua_Levu": _place("Vanua Levu", -16.58, 179.2, "Vanua Levu is a large island west of the line."),
+}
+"""Islands on both sides of the date line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -42,23 +42,39 @@ _HANDLERS = Handlers(
 )
 
 
-def read_html(raw: bytes, path: str, marks: InlineMarks | None = None) -> Document:
-    """Return the document of a page; relative links start at `path`. With `marks`, its texts have places of links."""
+class ParsedPage(NamedTuple):
+    """The bytes of a page that were parsed, how many there were before markup was removed, and the tree, if any."""
+
+    raw: bytes
+    size: int
+    tree: LexborHTMLParser | None
+
+
+def parse_html(raw: bytes) -> ParsedPage:
+    """Parse a page, without markup that would take a parser too long; a page that is little else has no tree."""
     raw = to_utf8(raw).translate(None, _CONTROL_BYTES)
     size = len(raw)
     raw = limit_options(limit_attributes(raw))
     if may_nest_deep(raw):
         if has_endless_formatting(raw):
-            return _read_without_tree(raw)
+            return ParsedPage(raw, size, None)
         raw = limit_nesting(raw)
-    tree = LexborHTMLParser(raw)
+    return ParsedPage(raw, size, LexborHTMLParser(raw))
+
+
+def read_html(raw: bytes, path: str, marks: InlineMarks | None = None) -> Document:
+    """Return the document of a page; relative links start at `path`. With `marks`, its texts have places of links."""
+    page = parse_html(raw)
+    raw, tree = page.raw, page.tree
+    if tree is None:
+        return _read_without_tree(raw)
     # A query of the tree visits every element: it is made only if the bytes can have a match.
     base = tree.css_first("base[href]") if b"<base" in raw or b"<BASE" in raw else None
     links = LinkResolver(path, (base.attributes.get("href") if base is not None else None) or "")
     title = tree.head.css_first("title") if tree.head is not None else None
     walker = Walker(links, _HANDLERS, visible_line(title.text()) if title is not None else "", marks)
-    if len(raw) < size:
-        walker.dropped["markup"] = size - len(raw)
+    if len(raw) < page.size:
+        walker.dropped["markup"] = page.size - len(raw)
     root = tree.css_first("#mw-content-text") if b"mw-content-text" in raw else None
     if root is None:
         root = _find_article(tree)
