@@ -251,3 +251,25 @@ class BuildPassageIndex(Job[PassageIndexResult], frozen=True):
     def is_final(self, _result: object) -> bool:
         """Return False: what is on disk decides whether the job has to run again."""
         return False
+
+
+class PageScanResult(Struct, frozen=True):
+    """What scanning the pages of an archive came to: not complete if another process is doing it."""
+
+    is_complete: bool
+    pages: int = 0
+    bytes: int = 0
+
+
+class ScanPages(Job[PageScanResult], frozen=True):
+    """Read every page of an archive once, and index what is found on it; `page_index.py` describes the file."""
+
+    function = "jobs.page_scan:scan_pages"
+    fact = "page_scan"
+    is_background = True
+    max_mb: int = 1000
+    """Lists of links are kept while they take less."""
+
+    def is_final(self, _result: object) -> bool:
+        """Return False: what is on disk decides whether the job has to run again."""
+        return False

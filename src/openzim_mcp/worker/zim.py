@@ -55,6 +55,14 @@ class Item:
     size: int
 
 
+class Page(NamedTuple):
+    """A page with its content."""
+
+    path: str
+    title: str
+    content: bytes
+
+
 @dataclass(frozen=True)
 class TitleMatch:
     """The title of an entry, and the path and title of its target: a redirect's, else its own."""
@@ -402,6 +410,14 @@ class Archive:
         with self._translated_errors():
             entry = self._entry_at(path) or self._zim.get_entry_by_path(path)
             return bytes(entry.get_item().content[start:stop])
+
+    def read_page(self, number: int, max_bytes: int) -> Page | None:
+        """Return the entry with that number and its content; None if it is damaged, a redirect, or larger."""
+        with contextlib.suppress(errors.OpenZimMcpArchiveError), self._translated_errors():
+            entry = self._zim._get_entry_by_id(number)  # noqa: SLF001
+            if not entry.is_redirect and (item := entry.get_item()).size <= max_bytes:
+                return Page(str(entry.path), safe_line(entry.title, 500), bytes(item.content))
+        return None
 
     def read_if_present(self, path: str) -> bytes | None:
         """Return the content at a path, redirects followed; None if there is no entry."""
