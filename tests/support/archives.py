@@ -5,11 +5,9 @@ from pathlib import Path
 
 from libzim.writer import Creator, Hint, Item, StringProvider
 
-from openzim_mcp.calls.archive import BuildPassageIndex, PassageIndexResult
+from openzim_mcp.calls.archive import BuildPassageIndex, PassageIndexResult, ScanPages
+from openzim_mcp.worker.jobs.page_scan import scan_pages
 from openzim_mcp.worker.jobs.passage_index import build_passage_index
-from openzim_mcp.worker.jobs.subjects import SubjectCollector
-from openzim_mcp.worker.readers import is_page
-from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import ArchiveFile, stat_parts
 
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -87,15 +85,9 @@ def build_index(path: Path) -> PassageIndexResult:
     return build_passage_index([str(path)], BuildPassageIndex(), lambda *_: None)
 
 
-def index_subjects(path: Path) -> None:
-    """Index what the pages of an archive are about, as the job that reads them does."""
-    archive = Archive(path.stem, [str(path)])
-    collector = SubjectCollector(archive)
-    for number in archive.content:
-        entry = archive.entry_by_id(number)
-        if entry.redirect_to is None and is_page(entry.mime_type):
-            collector.add(number, entry.path, entry.title, archive.read_content(entry.path))
-    collector.finish()
+def scan_all_pages(path: Path) -> None:
+    """Index what is found on the pages of an archive, as the job does."""
+    assert scan_pages([str(path)], ScanPages(), lambda *_: None).is_complete
 
 
 TOWNS = {

@@ -28,11 +28,12 @@ class PlaceHit(Struct, frozen=True):
 
 
 class PlaceHits(Struct, frozen=True):
-    """The nearest articles, how many there are, and whether the places of the archive are known yet."""
+    """The nearest articles that are known so far, how many there are, and how many pages were read for that."""
 
     results: list[PlaceHit]
     total: int
-    has_index: bool
+    done: int = 0
+    of: int = 0
     total_is_estimate: bool = False
     is_partial: bool = False
     """Whether something may be found later; such a result is not kept."""

@@ -9,13 +9,13 @@ from openzim_mcp.calls.places import FindNear, FindPlace, PlaceHit, PlaceOfEntry
 from openzim_mcp.worker.search import places
 from openzim_mcp.worker.search.places import find_near, find_place, read_snippets
 from openzim_mcp.worker.zim import Archive
-from support.archives import FIJI, PARIS, index_subjects, write_zim
+from support.archives import FIJI, PARIS, scan_all_pages, write_zim
 
 TOWER = (48.8583, 2.2945)
 
 
 def open_indexed(path: Path) -> Archive:
-    index_subjects(path)
+    scan_all_pages(path)
     return Archive(path.stem, [str(path)])
 
 
@@ -38,7 +38,7 @@ def test_nearest_place_is_first(paris: Archive) -> None:
         ("Louvre", "E"),
     ]
     assert hits.results[1] == PlaceHit("Trocadéro", "Trocadéro", 529, "NW")
-    assert (hits.total, hits.has_index, hits.total_is_estimate) == (4, True, False)
+    assert (hits.total, hits.done, hits.of, hits.is_partial) == (4, 6, 6, False)
 
 
 def test_radius_limits_the_places(paris: Archive) -> None:
@@ -76,16 +76,16 @@ def test_places_across_the_date_line_are_near(tmp_path: Path) -> None:
 
     hits = find_near(fiji, FindNear(-16.8, 179.95, 150_000, 10)).results
 
-    assert [(hit.path, hit.direction) for hit in hits] == [("Taveuni", "E"), ("Rabi", "N"), ("Vanua_Levu", "W")]
+    assert [(hit.path, hit.direction) for hit in hits] == [("Taveuni", "SE"), ("Rabi", "N"), ("Vanua_Levu", "W")]
     assert hits[0].distance_m < 12_000
 
 
-def test_archive_without_index_says_so(tmp_path: Path) -> None:
+def test_archive_that_was_not_scanned_says_so(tmp_path: Path) -> None:
     path = write_zim(tmp_path / "paris.zim", PARIS)
 
     hits = find_near(Archive("paris", [str(path)]), FindNear(*TOWER, 10_000, 10))
 
-    assert (hits.results, hits.has_index, hits.is_partial) == ([], False, True)
+    assert (hits.results, hits.done, hits.is_partial) == ([], 0, True)
 
 
 def test_place_of_an_entry_needs_no_index(tmp_path: Path) -> None:

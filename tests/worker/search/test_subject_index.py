@@ -1,25 +1,21 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
+import sqlite3
 
 import pytest
 
 from openzim_mcp.worker.document import Coordinates
 from openzim_mcp.worker.geometry import distance_m
 from openzim_mcp.worker.search import subject_index
-from openzim_mcp.worker.search.subject_index import SubjectIndex, Subjects, index_path, using_subjects
-from openzim_mcp.worker.zim import Archive
+from openzim_mcp.worker.search.subject_index import add_items, add_places, entries_of_item, find_near
 
 
-def write_index(places: dict[int, Coordinates], items: dict[int, int] | None = None) -> SubjectIndex:
-    subjects = Subjects()
-    for entry, place in places.items():
-        subjects.add_place(entry, place)
-    for entry, item in (items or {}).items():
-        subjects.add_item(entry, item)
-    subjects.write("identity", "uuid")  # type: ignore[arg-type]
-    return SubjectIndex(index_path("identity"))  # type: ignore[arg-type]
+def write_places(places: dict[int, Coordinates]) -> sqlite3.Connection:
+    database = sqlite3.connect(":memory:")
+    database.executescript(subject_index.SCHEMA)
+    add_places(database, places.items())
+    return database
 
 
 @pytest.mark.parametrize(
@@ -34,10 +30,10 @@ def test_nearest_places_equal_a_slow_reference(center: Coordinates) -> None:
         )
         for number in range(3000)
     }
-    index = write_index(places)
+    database = write_places(places)
 
     for radius in (5_000, 100_000, 2_000_000):
-        near = index.find_near(center, radius)
+        near = find_near(database, center, radius)
         expected = sorted((distance_m(center, place), number) for number, place in places.items())
 
         assert [row.entry for row in near.rows] == [number for distance, number in expected if distance <= radius]
@@ -46,9 +42,9 @@ def test_nearest_places_equal_a_slow_reference(center: Coordinates) -> None:
 
 def test_places_are_exact_to_a_centimetre() -> None:
     place = Coordinates(-17.1234567, 179.7654321)
-    index = write_index({7: place})
+    database = write_places({7: place})
 
-    (row,) = index.find_near(place, 1).rows
+    (row,) = find_near(database, place, 1).rows
 
     assert (row.entry, row.place) == (7, place)
     assert row.distance_m < 0.02
@@ -56,9 +52,9 @@ def test_places_are_exact_to_a_centimetre() -> None:
 
 def test_too_many_places_are_listed_within_a_smaller_radius(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject_index, "_MAX_NEAR", 100)
-    index = write_index({number: Coordinates(0, number / 1000) for number in range(1000)})
+    database = write_places({number: Coordinates(0, number / 1000) for number in range(1000)})
 
-    near = index.find_near(Coordinates(0, 0), 200_000)
+    near = find_near(database, Coordinates(0, 0), 200_000)
 
     assert near.radius_m < 200_000
     assert [row.entry for row in near.rows] == list(range(len(near.rows)))
@@ -66,29 +62,8 @@ def test_too_many_places_are_listed_within_a_smaller_radius(monkeypatch: pytest.
 
 
 def test_items_are_found_by_their_number() -> None:
-    index = write_index({}, {1: 243, 2: 90, 3: 243})
+    database = write_places({})
+    add_items(database, [(243, 1), (90, 2), (243, 3)])
 
-    assert index.entries_of_item(243) == [1, 3]
-    assert index.entries_of_item(1) == []
-
-
-def test_damaged_index_is_removed(towns: Archive) -> None:
-    Subjects().write(towns.identity, towns.uuid)
-    path = Path(index_path(towns.identity))
-    with using_subjects(towns) as index:
-        assert index is not None
-    fresh = Archive("towns", towns._parts)
-    path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 20_000)
-    with using_subjects(fresh) as index:
-        if index:
-            index.find_near(Coordinates(0, 0), 1000)
-
-    assert not path.exists() or index is None
-
-
-@pytest.mark.parametrize("uuid", ["another"])
-def test_index_of_another_archive_is_ignored(towns: Archive, uuid: str) -> None:
-    Subjects().write(towns.identity, uuid)
-
-    with using_subjects(towns) as index:
-        assert index is None
+    assert entries_of_item(database, 243) == [1, 3]
+    assert entries_of_item(database, 1) == []

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from openzim_mcp import errors, files, page_index
 from openzim_mcp.calls.archive import PageScanResult
+from openzim_mcp.worker.jobs.subjects import SubjectCollector
 from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import NotAZim, ZimFile, stat_parts
@@ -55,7 +56,7 @@ class Collector(Protocol):
         """Write what is known only once all pages were read; `save` was called before."""
 
 
-COLLECTORS: tuple[type[Collector], ...] = ()
+COLLECTORS: tuple[type[Collector], ...] = (SubjectCollector,)
 
 
 def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int], None]) -> PageScanResult:

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from openzim_mcp.worker.readers.subject import extract_coordinates
-from openzim_mcp.worker.search.subject_index import Subjects
+from openzim_mcp.worker.search import subject_index
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    from openzim_mcp.calls.archive import ScanPages
+    from openzim_mcp.worker.document import Coordinates
     from openzim_mcp.worker.zim import Archive
 
 
 class SubjectCollector:
-    """Collects the places of an archive, and writes their index when all pages were read."""
+    """Collects where on Earth the subjects of pages are."""
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-        self._subjects = Subjects()
+    schema: ClassVar[str] = subject_index.SCHEMA
 
-    def add(self, entry: int, _path: str, _title: str, raw: bytes) -> None:
-        """Add the page with that number."""
+    def __init__(self, _archive: Archive, database: sqlite3.Connection, _job: ScanPages) -> None:
+        self._database = database
+        self._places: list[tuple[int, Coordinates]] = []
+
+    def add(self, entry_id: int, _path: str, _title: str, raw: bytes) -> None:
+        """Take a page."""
         place = extract_coordinates(raw)
         if place is not None:
-            self._subjects.add_place(entry, place)
+            self._places.append((entry_id, place))
+
+    def save(self) -> None:
+        """Write what is held in memory into the tables."""
+        subject_index.add_places(self._database, self._places)
+        self._places = []
 
     def finish(self) -> None:
-        """Write the index, or raise `OSError` or `sqlite3.Error`."""
-        self._subjects.write(self._archive.identity, self._archive.uuid)
+        """Do nothing: all that is known was saved."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from typing import TYPE_CHECKING
 
-from openzim_mcp import errors
+from openzim_mcp import errors, page_index
 from openzim_mcp.calls.places import PlaceHit, PlaceHits, PlaceOfEntry
+from openzim_mcp.page_index import PageIndexState
 from openzim_mcp.text import normalize
 from openzim_mcp.worker.document import Coordinates
 from openzim_mcp.worker.geometry import find_direction
@@ -15,12 +17,13 @@ from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.readers.subject import extract_coordinates
 from openzim_mcp.worker.reading import article, resolve
 from openzim_mcp.worker.reading.document_titles import title_of
+from openzim_mcp.worker.search import subject_index
 from openzim_mcp.worker.search.candidate_pages import load_page
 from openzim_mcp.worker.search.fulltext import cannot_find_words
-from openzim_mcp.worker.search.query import parse_query
+from openzim_mcp.worker.search.query import NO_COUNTS, parse_query
 from openzim_mcp.worker.search.ranking import rank_passages
 from openzim_mcp.worker.search.snippets import make_snippet
-from openzim_mcp.worker.search.subject_index import NearPlaces, using_subjects
+from openzim_mcp.worker.search.subject_index import NearPlaces
 
 if TYPE_CHECKING:
     from openzim_mcp.calls.places import FindNear, FindPlace, ReadSnippets
@@ -33,23 +36,21 @@ _MAX_MATCHES = 20_000
 _MAX_READ_PAGES = 60
 """How many near pages are read for the words, where an index does not tell all pages that have them."""
 _SAME_PLACE_M = 1.0
+_NOT_STARTED = PageIndexState(is_complete=False, done=0, of=0)
 
 
 def find_place(archive: Archive, call: FindPlace) -> PlaceOfEntry:
     """Return where the subject of an entry is."""
     item = resolve.require_entry(archive, call.path)
     place = extract_coordinates(archive.read_content(item.path)) if is_page(item.mime_type) else None
-    return PlaceOfEntry(item.path, item.title, archive.file_name, tuple(place) if place else None)
+    return PlaceOfEntry(item.path, item.title, archive.file_name, (place.latitude, place.longitude) if place else None)
 
 
 def find_near(archive: Archive, call: FindNear) -> PlaceHits:
     """Return the articles about places within a radius, the nearest first."""
     center = Coordinates(call.latitude, call.longitude)
-    near: NearPlaces | None = None
-    with using_subjects(archive) as index:
-        near = index.find_near(center, call.radius_m) if index else None
-    if near is None:
-        return PlaceHits([], 0, has_index=False, is_partial=True)
+    state = page_index.read_state(archive.identity) or _NOT_STARTED
+    near = _places_so_far(archive, center, call.radius_m)
     words = _WordMatcher(archive, call.query, use_index=call.use_index) if call.query and near.rows else None
     rows: list[tuple[NearPlace, str]] = []
     for row in near.rows:
@@ -59,7 +60,16 @@ def find_near(archive: Archive, call: FindNear) -> PlaceHits:
                 rows.append((row, path))
     hits = [_hit(archive, center, row, path) for row, path in rows[: call.limit]]
     is_estimate = near.radius_m < call.radius_m or (words is not None and words.is_cut)
-    return PlaceHits(hits, len(rows), has_index=True, total_is_estimate=is_estimate, is_partial=timer.is_cut)
+    is_partial = timer.is_cut or not state.is_complete
+    return PlaceHits(hits, len(rows), state.done, state.of, total_is_estimate=is_estimate, is_partial=is_partial)
+
+
+def _places_so_far(archive: Archive, center: Coordinates, radius_m: float) -> NearPlaces:
+    """Return the places near another that the index of the pages has; none if it cannot be read."""
+    with contextlib.suppress(sqlite3.Error, TypeError), page_index.opened(archive.identity) as database:
+        if database is not None:
+            return subject_index.find_near(database, center, radius_m)
+    return NearPlaces([], radius_m)
 
 
 def _hit(archive: Archive, center: Coordinates, row: NearPlace, path: str) -> PlaceHit:
@@ -72,9 +82,9 @@ class _WordMatcher:
 
     def __init__(self, archive: Archive, query: str, *, use_index: bool) -> None:
         self._archive = archive
-        self._query = parse_query(archive, query)
-        words = " ".join(term.word for term in self._query.terms)
         can_search = use_index and archive.has_fulltext_index and not cannot_find_words(archive, query)
+        self._query = parse_query(archive, query, NO_COUNTS if can_search else None)
+        words = " ".join(term.word for term in self._query.terms)
         found = archive.search_paths(words, _MAX_MATCHES) if can_search and words else []
         self._paths = frozenset(found)
         self._pages_left = 0 if can_search and len(found) < _MAX_MATCHES else _MAX_READ_PAGES
