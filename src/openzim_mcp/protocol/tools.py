@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp import MCPError
 
 from openzim_mcp import errors
-from openzim_mcp.app import archives, connector, health, reading, search
+from openzim_mcp.app import archives, connector, health, near, reading, search
 from openzim_mcp.app.arguments import ArchiveRequest, Request, parse_request
 from openzim_mcp.app.introduction import introduce_archives
 from openzim_mcp.app.query import ask
@@ -93,9 +93,10 @@ TOOLS = (
     Tool(
         "zim_search",
         "Search",
-        "Find articles by words, a question or a title, in one archive or in all; each with the passage that matches.",
+        "Find articles by words, a question or a title, or near a place, in one archive or in all; each with the "
+        "passage that matches.",
         request=search.SearchRequest,
-        run=search.search,
+        run=near.run_search,
         fields={"results": "array", "done": "boolean"},
     ),
     Tool(

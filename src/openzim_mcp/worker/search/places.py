@@ -36,7 +36,6 @@ _MAX_MATCHES = 20_000
 _MAX_READ_PAGES = 60
 """How many near pages are read for the words, where an index does not tell all pages that have them."""
 _SAME_PLACE_M = 1.0
-_NOT_STARTED = PageIndexState(is_complete=False, done=0, of=0)
 
 
 def find_place(archive: Archive, call: FindPlace) -> PlaceOfEntry:
@@ -49,7 +48,8 @@ def find_place(archive: Archive, call: FindPlace) -> PlaceOfEntry:
 def find_near(archive: Archive, call: FindNear) -> PlaceHits:
     """Return the articles about places within a radius, the nearest first."""
     center = Coordinates(call.latitude, call.longitude)
-    state = page_index.read_state(archive.identity) or _NOT_STARTED
+    state = page_index.read_state(archive.identity)
+    state = state or PageIndexState(is_complete=False, done=0, of=archive.counts["articles"])
     near = _places_so_far(archive, center, call.radius_m)
     words = _WordMatcher(archive, call.query, use_index=call.use_index) if call.query and near.rows else None
     rows: list[tuple[NearPlace, str]] = []

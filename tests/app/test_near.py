@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from openzim_mcp import errors
+from openzim_mcp.app.near import parse_near
+from support.archives import FIJI, PARIS, scan_all_pages, write_zim
+from support.stdio_server import StdioServer
+
+OpenServer = Callable[..., StdioServer]
+TOWER = "48.8583,2.2945"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Two archives whose pages were scanned."""
+    for name, pages in {"paris": PARIS, "fiji": FIJI}.items():
+        scan_all_pages(write_zim(tmp_path / f"{name}.zim", pages))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("48.85,2.35", ((48.85, 2.35), 10_000)),
+        (" 48.85; 2.35 ", ((48.85, 2.35), 10_000)),
+        ("48.85, 2.35, 5km", ((48.85, 2.35), 5_000)),
+        ("48.85,2.35,500 m", ((48.85, 2.35), 500)),
+        ("-16.5,180,2.5mi", ((-16.5, 180), 4023.36)),
+        ("geo:48.85,2.35", ((48.85, 2.35), 10_000)),
+        ("48.85 N 2.35 W", ((48.85, -2.35), 10_000)),
+        ("16°30'0\"S, 179°E", ((-16.5, 179), 10_000)),
+        ("48,2", ((48, 2), 10_000)),
+        ("Eiffel Tower", ("Eiffel Tower", 10_000)),
+        ("Eiffel Tower, 5 km", ("Eiffel Tower", 5_000)),
+        ("Paris 20 km", ("Paris", 20_000)),
+        ("Rome", ("Rome", 10_000)),
+        ("Route 66", ("Route 66", 10_000)),
+    ],
+)
+def test_near_is_coordinates_or_a_title_and_a_radius(text: str, expected: tuple[object, float]) -> None:
+    place, radius = parse_near(text)
+
+    assert (place, pytest.approx(radius)) == expected
+
+
+@pytest.mark.parametrize("text", ["95,2", "48,190", ",,", "5km", "48.85,2.35,0km", "48.85,2.35,99999km"])
+def test_impossible_place_is_an_error(text: str) -> None:
+    with pytest.raises(errors.OpenZimMcpValidationError, match="near: "):
+        parse_near(text)
+
+
+def test_nearest_articles_of_all_archives_come_first(open_server: OpenServer, directory: Path) -> None:
+    page = open_server(directory).call("zim_search", near=TOWER)
+
+    assert [(row["archive"], row["path"], row["distance_m"], row.get("direction")) for row in page["results"]] == [
+        ("paris.zim", "Eiffel_Tower", 0, None),
+        ("paris.zim", "Trocadéro", 529, "NW"),
+        ("paris.zim", "Rodin_Museum", 1594, "E"),
+        ("paris.zim", "Louvre", 3037, "E"),
+    ]
+    assert page["near"] == {"latitude": 48.8583, "longitude": 2.2945, "radius_m": 10_000}
+    assert (page["total"], page["complete"], page["done"], page["next_cursor"]) == (4, True, True, None)
+
+
+def test_words_and_place_must_both_match(open_server: OpenServer, directory: Path) -> None:
+    page = open_server(directory).call("zim_search", query="museums", near="Eiffel Tower, 2km", cross_file=True)
+
+    assert [(row["path"], row["snippet"]) for row in page["results"]] == [
+        ("Rodin_Museum", "A **museum** of the sculptures of Auguste Rodin.")
+    ]
+    assert page["near"]["title"] == "Eiffel Tower"
+    assert page["near"]["archive"] == "paris.zim"
+
+
+def test_article_that_gives_the_place_is_left_out(open_server: OpenServer, directory: Path) -> None:
+    page = open_server(directory).call("zim_search", near="eiffel tower", zim_file_path="paris")
+
+    assert [row["path"] for row in page["results"]] == ["Trocadéro", "Rodin_Museum", "Louvre"]
+    assert page["archive"] == "paris.zim"
+
+
+def test_title_is_looked_for_in_all_archives(open_server: OpenServer, directory: Path) -> None:
+    page = open_server(directory).call("zim_search", near="Louvre,20000km", zim_file_path="fiji")
+
+    assert {row["archive"] for row in page["results"]} == {"fiji.zim"}
+    assert page["total"] == 3
+
+
+@pytest.mark.parametrize("arguments", [{"near": "Eiffel Tower"}, {"near": TOWER, "zim_file_path": "paris"}])
+def test_pages_of_places_join_to_one_list(open_server: OpenServer, directory: Path, arguments: dict[str, str]) -> None:
+    server = open_server(directory)
+    whole = server.call("zim_search", **arguments)["results"]
+    page = server.call("zim_search", **arguments, limit=1)
+    rows = page["results"]
+    while page["next_cursor"]:
+        page = server.call("zim_search", cursor=page["next_cursor"])
+        rows += page["results"]
+
+    assert rows == whole
+    assert len(rows) >= 3
+
+
+def test_title_without_coordinates_says_so(open_server: OpenServer, directory: Path) -> None:
+    error = open_server(directory).call("zim_search", near="Auguste Rodin")
+
+    assert error["operation"] == "place_not_found"
+    assert error["message"] == "The article 'Auguste Rodin' has no coordinates."
+    assert "coordinates" in error["hint"]
+
+
+def test_unknown_title_offers_the_closest(open_server: OpenServer, directory: Path) -> None:
+    error = open_server(directory).call("zim_search", near="Loubre Palace Garden")
+
+    assert error["operation"] == "entry_not_found"
+
+
+def test_places_near_the_date_line_are_found_on_both_sides(open_server: OpenServer, directory: Path) -> None:
+    page = open_server(directory).call("zim_search", near="Taveuni,150km")
+
+    assert [(row["title"], row["direction"]) for row in page["results"]] == [("Rabi", "N"), ("Vanua Levu", "W")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"near": TOWER, "mode": "title", "query": "x"}, "near belongs to mode='fulltext'"),
+        ({"near": TOWER, "namespace": "C"}, "near belongs to mode='fulltext'"),
+    ],
+)
+def test_wrong_combination_is_explained(
+    open_server: OpenServer, directory: Path, arguments: dict[str, str], message: str
+) -> None:
+    assert message in open_server(directory).call("zim_search", **arguments)["message"]
