@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 DEFAULT_RADIUS_M = 10_000.0
 _MAX_NEAR = 1000
 """How many of the nearest articles are listed."""
-_NOT_COMPLETE = "The pages of some archives are still being read: ask again later for more."
+NOT_COMPLETE = "The pages of some archives are still being read: ask again later for more."
 _MAX_RADIUS_M = 20_040_000.0
 """Half of the way around the Earth: everywhere."""
 _MAX_HOLDERS = 8
 """In how many archives with an article of the title coordinates are looked for."""
-_METRES_BY_UNIT = {"m": 1.0, "km": 1000.0, "mi": 1609.344}
+METRES_BY_UNIT = {"m": 1.0, "km": 1000.0, "mi": 1609.344}
 _RADIUS = re.compile(r"(?:^|[\s,;]+)(\d{1,6}(?:\.\d{1,6})?)\s*(km|m|mi)\s*$", re.IGNORECASE)
 _SMALL_NUMBER = r"(\d{1,2}(?:\.\d{1,9})?)"
 _ANGLE = (
@@ -106,17 +106,17 @@ def parse_near(text: str) -> tuple[tuple[float, float] | str, float]:
     suffix = _RADIUS.search(text)
     place, radius = text[: suffix.start() if suffix else None].strip(" ,;"), DEFAULT_RADIUS_M
     if suffix:
-        radius = float(suffix[1]) * _METRES_BY_UNIT[suffix[2].lower()]
+        radius = float(suffix[1]) * METRES_BY_UNIT[suffix[2].lower()]
     if not place or not 0 < radius <= _MAX_RADIUS_M:
         raise errors.OpenZimMcpValidationError(
             f"near: {safe_line(text, 100)!r} is not a place.",
             hint='Give coordinates ("48.85,2.35"), with a radius ("48.85,2.35,5km"; km, m, mi), or a title.',
             arguments=["near"],
         )
-    return _parse_coordinates(place) or place, radius
+    return parse_coordinates(place) or place, radius
 
 
-def _parse_coordinates(text: str) -> tuple[float, float] | None:
+def parse_coordinates(text: str) -> tuple[float, float] | None:
     """Return latitude and longitude in degrees; None if a text is something else, or there is no such place."""
     match = _COORDINATES.fullmatch(text)
     if match is None:
@@ -136,9 +136,12 @@ def _to_degrees(degrees: str, minutes: str | None, seconds: str | None, side: st
     return -size if degrees.startswith("-") or (side or "").upper() in _NEGATIVE_SIDES else size
 
 
-async def find_center(app: App, text: str, archive: ArchiveFile | None) -> Center:
-    """Return the place that a text names; a title is looked for in that archive first, then in all."""
-    place, radius = parse_near(text)
+async def find_center(app: App, text: str, archive: ArchiveFile | None = None, radius_m: float | None = None) -> Center:
+    """Return the place that a text names; a title is looked for in that archive first, then in all.
+
+    `radius_m` is the radius if the text is only the place.
+    """
+    place, radius = parse_near(text) if radius_m is None else (parse_coordinates(text) or text, radius_m)
     if isinstance(place, tuple):
         return Center(*place, radius)
     entry = await _find_place_of_title(app, place, archive)
@@ -205,7 +208,7 @@ async def search_near(app: App, request: SearchRequest, caller: Caller = LOCAL) 
         done=cursor is None,
         total_is_estimate=any(hits.total_is_estimate for hits in outcomes.results.values()),
         archives_failed=len(outcomes.errors),
-        hint=_NOT_COMPLETE if progress else None,
+        hint=NOT_COMPLETE if progress else None,
     )
 
 

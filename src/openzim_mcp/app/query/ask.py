@@ -46,6 +46,8 @@ _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
 """A query without an archive searches all of them: each further group of this size costs one token more."""
 _MAX_ALTERNATIVES = 2
+_ALSO_QUESTIONS = {"part", "found_near"}
+"""Requests that are answered as a question where nothing can be found for them."""
 
 
 async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) -> Reply | Briefing:
@@ -118,8 +120,9 @@ async def _reply_to_best(context: QueryContext, text: str) -> Reply | Briefing:
         note = f"(No article is called {safe_line(requested.title or '', 100)!r}.)" if command else note
     try:
         return await _reply_with_note(context, best, note)
-    except (errors.EntryNotFound, errors.SectionNotFound):
-        if best.title is None or (scores.get(best.title, 0.0) > 0 and best.intent != "part"):
+    except (errors.EntryNotFound, errors.SectionNotFound, errors.PlaceNotFound):
+        is_known = best.title is not None and scores.get(best.title, 0.0) > 0
+        if (best.title is None or is_known) and best.intent not in _ALSO_QUESTIONS:
             raise
     return await answers.answer_question(context, {"query": text})
 

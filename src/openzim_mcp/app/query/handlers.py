@@ -10,7 +10,7 @@ from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app import reading, references
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
-from openzim_mcp.app.query import excerpts, library
+from openzim_mcp.app.query import excerpts, library, places
 from openzim_mcp.app.query.answers import answer_question, compare, no_results_reply, not_searched
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
@@ -297,6 +297,8 @@ HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
     "picture": _show_image,
     "walk": _browse,
     "browse": _browse,
+    "near": places.list_near,
+    "found_near": places.find_near_words,
     "search_all": _search,
     "search": _search,
     "titled": _find_titles,
