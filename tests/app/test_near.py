@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp import errors
+from openzim_mcp import Library, errors
 from openzim_mcp.app.near import parse_near
+from openzim_mcp.cli.command import Exit
 from support.archives import FIJI, PARIS, scan_all_pages, write_zim
+from support.command_line import run
+from support.http_server import HttpServer
 from support.stdio_server import StdioServer
 
 OpenServer = Callable[..., StdioServer]
@@ -135,3 +138,47 @@ def test_wrong_combination_is_explained(
     open_server: OpenServer, directory: Path, arguments: dict[str, str], message: str
 ) -> None:
     assert message in open_server(directory).call("zim_search", **arguments)["message"]
+
+
+def test_python_api_finds_places(directory: Path) -> None:
+    with Library(directory) as library:
+        results = library.search("museum", near="Eiffel Tower", limit=1)
+        rest = library.search(cursor=results.next_cursor)
+
+    assert [(hit.title, hit.distance_m, hit.direction, hit.uri) for hit in (*results, *rest)] == [
+        ("Rodin Museum", 1594, "E", "zim://paris/entry/Rodin_Museum"),
+        ("Louvre", 3037, "E", "zim://paris/entry/Louvre"),
+    ]
+    assert results.complete
+
+
+def test_terminal_finds_places(directory: Path) -> None:
+    near = run("search", "--near", "Eiffel Tower, 2 km", directory)
+    with_words = run("search", "museum", "--near", TOWER, "--json", directory)
+
+    assert near.out.startswith("1. **Trocadéro** — 529 m NW  \n   paris.zim: Trocadéro\n2. **Rodin Museum** — 1.6 km E")
+    assert [row["path"] for row in with_words.json["results"]] == ["Rodin_Museum", "Louvre"]
+    assert run("search", "--near", "Auguste Rodin", directory).code == Exit.NEGATIVE
+    assert run("search").code == Exit.USAGE
+
+
+def test_terminal_says_that_pages_were_not_read(tmp_path: Path) -> None:
+    result = run("search", "--near", TOWER, write_zim(tmp_path / "paris.zim", PARIS))
+
+    assert result.out == "Nothing was found.\n"
+    assert "openzim-mcp index" in result.err
+
+
+def test_api_over_http_finds_places(directory: Path) -> None:
+    with HttpServer((directory,)) as server:
+        page = server.get("/api/v1/search", params={"near": "Eiffel Tower", "q": "museum", "limit": 1}).json()
+        rest = server.get("/api/v1/search", params={"cursor": page["next_cursor"]}).json()
+        missing = server.get("/api/v1/search", params={"near": "Auguste Rodin"})
+
+    assert [(row["path"], row["distance_m"], row["direction"]) for row in page["results"] + rest["results"]] == [
+        ("Rodin_Museum", 1594, "E"),
+        ("Louvre", 3037, "E"),
+    ]
+    assert page["results"][0]["url"].startswith(f"{server.root}/read/paris/")
+    assert (page["near"]["title"], page["complete"], page["total"]) == ("Eiffel Tower", True, 2)
+    assert (missing.status_code, missing.json()["operation"]) == (404, "place_not_found")

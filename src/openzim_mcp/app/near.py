@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from openzim_mcp.pool.pool import Outcomes, ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile
 
+_KILOMETRE = 1000
 DEFAULT_RADIUS_M = 10_000.0
 _MAX_NEAR = 1000
 """How many of the nearest articles are listed."""
@@ -263,3 +264,11 @@ async def _add_snippets(
             if paths and query:
                 tasks.start_soon(read, archive, paths, query)
     return [msgspec.structs.replace(hit, snippet=snippets.get((hit.archive, hit.path))) for hit in hits]
+
+
+def format_distance(metres: float) -> str:
+    """Return a distance as people write it: 529 m, 3.4 km, 12 km."""
+    if metres < _KILOMETRE:
+        return f"{metres:.0f} m"
+    kilometres = metres / _KILOMETRE
+    return f"{kilometres:.1f}".removesuffix(".0") + " km" if kilometres < 10 else f"{kilometres:.0f} km"  # noqa: PLR2004

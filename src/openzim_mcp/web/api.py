@@ -71,7 +71,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "search",
-        "Search the archives for words, a question or a title",
+        "Search the archives for words, a question or a title, or near a place",
         parameters.SearchParameters,
         front_ends.search_entries,
         results.HitPage,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from openzim_mcp import addresses, errors, uris
-from openzim_mcp.app import health, reading, search
+from openzim_mcp.app import health, near, reading, search
 from openzim_mcp.app.archives import read_archive_metadata
 from openzim_mcp.app.query import ask
 from openzim_mcp.app.query.reply import Reply
@@ -59,7 +59,9 @@ async def answer(app: App, request: parameters.AskParameters, caller: Caller) ->
 
 async def search_entries(app: App, request: parameters.SearchParameters, caller: Caller) -> HitPage:
     """Search one archive, or all of them."""
-    page = await search.search(app, request.to_search(), caller)
+    page = await near.run_search(app, request.to_search(), caller)
+    if isinstance(page, near.NearPage):
+        return _to_near_page(page, caller.base_url)
     if isinstance(page, search.SearchPage):
         rows = [search.with_archive(page.archive, row) for row in page.results or ()]
         total, failed = page.total, 0
@@ -76,17 +78,35 @@ async def search_entries(app: App, request: parameters.SearchParameters, caller:
     )
 
 
-def _to_hit(row: search.MergedHit, base_url: str) -> Hit:
-    return Hit(
+def _to_near_page(page: near.NearPage, base_url: str) -> HitPage:
+    return HitPage(
+        query=page.query or "",
+        results=[
+            msgspec.structs.replace(_to_hit(row, base_url), distance_m=row.distance_m, direction=row.direction)
+            for row in page.results
+        ],
+        total=page.total,
+        next_cursor=page.next_cursor,
+        done=page.done,
+        archives_failed=page.archives_failed,
+        near=page.near,
+        complete=page.complete,
+        progress=page.progress,
+    )
+
+
+def _to_hit(row: search.MergedHit | near.NearHit, base_url: str) -> Hit:
+    hit = Hit(
         archive=row.archive,
         path=row.path,
         title=row.title,
         snippet=_to_plain_text(row.snippet or ""),
-        score=row.score,
-        section=row.section,
-        match=row.match,
-        **_links(row.archive, row.path, base_url),
+        url=base_url + addresses.reader_address(row.archive.removesuffix(".zim"), row.path),
+        uri=uris.entry_uri(row.archive.removesuffix(".zim"), row.path),
     )
+    if isinstance(row, near.NearHit):
+        return hit
+    return msgspec.structs.replace(hit, score=row.score, section=row.section, match=row.match)
 
 
 def _to_plain_text(markdown: str) -> str:

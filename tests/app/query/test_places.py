@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.app.query.places import format_distance, parse_distance
+from openzim_mcp.app.near import format_distance
+from openzim_mcp.app.query.places import parse_distance
 from support.archives import FIJI, ISLES, PARIS, scan_all_pages, write_zim
 from support.stdio_server import StdioServer
 

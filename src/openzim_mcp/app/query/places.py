@@ -13,6 +13,7 @@ from openzim_mcp.app.near import (
     NOT_COMPLETE,
     find_center,
     find_near,
+    format_distance,
     merge_places,
     sum_progress,
 )
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _UNITS = {"kilometres": "km", "metres": "m", "miles": "mi"}
 """The names in the vocabulary of the units of a distance."""
 _DISTANCE = re.compile(r"(\d+)(?:[.,](\d+))?[\s-]*(\S.*)")
-_KILOMETRE = 1000
 
 
 async def list_near(context: QueryContext, slots: dict[str, str]) -> Reply:
@@ -73,14 +73,6 @@ def parse_distance(text: str | None) -> float:
     unit, vocabulary = simplify(match[3]), load_vocabulary()
     unit = next((short for name, short in _UNITS.items() if unit in vocabulary[name]), unit)
     return float(f"{match[1]}.{match[2] or 0}") * METRES_BY_UNIT[unit] or DEFAULT_RADIUS_M
-
-
-def format_distance(metres: float) -> str:
-    """Return a distance as people write it: 529 m, 3.4 km, 12 km."""
-    if metres < _KILOMETRE:
-        return f"{metres:.0f} m"
-    kilometres = metres / _KILOMETRE
-    return f"{kilometres:.1f}".removesuffix(".0") + " km" if kilometres < 10 else f"{kilometres:.0f} km"  # noqa: PLR2004
 
 
 def _row(hit: NearHit, *, is_single: bool) -> str:
