@@ -96,8 +96,13 @@ def write_property(database: sqlite3.Connection, name: str, value: str | int) ->
 def read_state(identity: Identity) -> PageIndexState | None:
     """Return how far the index of a file is; None if it has not been started, or cannot be read."""
     with contextlib.suppress(sqlite3.Error, OSError), opened(identity) as database:
-        if database is not None:
-            done, of = (read_property(database, name) for name in ("done", "of"))
-            if isinstance(done, int) and isinstance(of, int):
-                return PageIndexState(read_property(database, "state") == "complete", done, of)
+        return None if database is None else read_state_of(database)
     return None
+
+
+def read_state_of(database: sqlite3.Connection) -> PageIndexState | None:
+    """Return how far an open index is; None if it has not been started."""
+    done, of = (read_property(database, name) for name in ("done", "of"))
+    if not isinstance(done, int) or not isinstance(of, int):
+        return None
+    return PageIndexState(read_property(database, "state") == "complete", done, of)

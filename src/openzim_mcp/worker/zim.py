@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from libzim.reader import Entry as ZimEntry
 
+    from openzim_mcp.zimfile import EntryRecord
+
 MAX_REDIRECTS = 10
 _MAX_RANDOM_TRIES = 50
 _BESIDE_CONTENT = ("M", "W", "X")
@@ -469,6 +471,18 @@ class Archive:
                 entry = get_entry(number)
                 if entry.is_redirect:
                     yield number, entry.get_redirect_entry()._index  # noqa: SLF001
+
+    def records(self) -> Iterator[EntryRecord]:
+        """Yield the records of all entries, by number; damaged ones are left out."""
+        with self._translated_errors():
+            yield from ZimFile(self._parts).records()
+
+    def number_of(self, path: str) -> int | None:
+        """Return the number of the entry at the path of an `Item`; None if there is none."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            entry = self._entry_at(path)
+            return None if entry is None else int(entry._index)  # noqa: SLF001
+        return None
 
     def title_of(self, path: str) -> str:
         """Return the title of the entry at a path."""

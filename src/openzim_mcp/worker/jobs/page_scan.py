@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from openzim_mcp import errors, files, page_index
 from openzim_mcp.calls.archive import PageScanResult
-from openzim_mcp.worker.jobs.subjects import SubjectCollector
+from openzim_mcp.worker.jobs.link_collector import LinkCollector
+from openzim_mcp.worker.jobs.subject_collector import SubjectCollector
 from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.zim import Archive
-from openzim_mcp.zimfile import NotAZim, ZimFile, stat_parts
+from openzim_mcp.zimfile import stat_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +57,7 @@ class Collector(Protocol):
         """Write what is known only once all pages were read; `save` was called before."""
 
 
-COLLECTORS: tuple[type[Collector], ...] = (SubjectCollector,)
+COLLECTORS: tuple[type[Collector], ...] = (LinkCollector, SubjectCollector)
 
 
 def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int], None]) -> PageScanResult:
@@ -74,7 +75,7 @@ def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int]
                 return _Scan(archive, parts, database, job).run(report)
             finally:
                 database.close()
-    except (OSError, NotAZim, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error) as error:
         raise errors.FileNotWritable(f"The index of {archive.name!r} cannot be written: {error}.") from error
 
 
@@ -91,7 +92,7 @@ class _Scan:
     def run(self, report: Callable[[int, int], None]) -> PageScanResult:
         if page_index.read_property(self._database, "state") == "complete":
             return PageScanResult(is_complete=True)
-        pages = _pages_in_file_order(self._archive, self._parts)
+        pages = _pages_in_file_order(self._archive)
         done = page_index.read_property(self._database, "done")
         start = done if isinstance(done, int) else 0
         self._collectors = [collector(self._archive, self._database, self._job) for collector in COLLECTORS]
@@ -135,11 +136,11 @@ class _Scan:
         self._saved_at = time.monotonic()
 
 
-def _pages_in_file_order(archive: Archive, parts: Sequence[str]) -> array[int]:
+def _pages_in_file_order(archive: Archive) -> array[int]:
     """Return the numbers of all pages, each below the number of its cluster, sorted."""
     namespace = archive.content_namespace
     pages = array("Q")
-    for record in ZimFile(parts).records():
+    for record in archive.records():
         if record.mime_type is not None and record.namespace == namespace and is_page(record.mime_type):
             pages.append(record.place << _NUMBER_BITS | record.number)
     return array("Q", sorted(pages))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp.worker.readers.html.coordinates import find_coordinates, parse_pair
 from openzim_mcp.worker.readers.html.embeds import find_refresh
-from openzim_mcp.worker.readers.html.reader import parse_html
+from openzim_mcp.worker.readers.html.tree import parse_tree
 from openzim_mcp.worker.readers.stubs import read_place_route
 
 if TYPE_CHECKING:
@@ -40,5 +40,5 @@ def extract_coordinates(raw: bytes) -> Coordinates | None:
     place = parse_pair(position[1].decode(errors="replace")) if position and is_shown else None
     if place is not None:
         return place
-    page = parse_html(raw)
-    return find_coordinates(page.tree, page.raw) if page.tree is not None else None
+    tree = parse_tree(raw)
+    return find_coordinates(tree, raw) if tree is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -12,23 +12,15 @@ from openzim_mcp.worker.document import Block, Document
 from openzim_mcp.worker.readers.html import blocks, disambiguation, inline, notices, tables
 from openzim_mcp.worker.readers.html.coordinates import find_coordinates
 from openzim_mcp.worker.readers.html.links import LinkResolver
-from openzim_mcp.worker.readers.html.nesting import (
-    has_endless_formatting,
-    limit_attributes,
-    limit_nesting,
-    limit_options,
-    may_nest_deep,
-)
 from openzim_mcp.worker.readers.html.styles import find_hiding_rules
+from openzim_mcp.worker.readers.html.tree import clean_markup, limit_markup
 from openzim_mcp.worker.readers.html.walker import Handlers, Walker
-from openzim_mcp.worker.readers.text import to_utf8
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from openzim_mcp.worker.inline_marks import InlineMarks
 
-_CONTROL_BYTES = bytes(code for code in range(32) if code not in {9, 10, 12, 13}) + b"\x7f"
 _LANDMARKS = "#bodyContent, main, [role=main], article, #pcs"
 _TAG = re.compile(r"<[^<>]*>?")
 _MIN_LANDMARK_CHARS = 1500
@@ -42,39 +34,21 @@ _HANDLERS = Handlers(
 )
 
 
-class ParsedPage(NamedTuple):
-    """The bytes of a page that were parsed, how many there were before markup was removed, and the tree, if any."""
-
-    raw: bytes
-    size: int
-    tree: LexborHTMLParser | None
-
-
-def parse_html(raw: bytes) -> ParsedPage:
-    """Parse a page, without markup that would take a parser too long; a page that is little else has no tree."""
-    raw = to_utf8(raw).translate(None, _CONTROL_BYTES)
-    size = len(raw)
-    raw = limit_options(limit_attributes(raw))
-    if may_nest_deep(raw):
-        if has_endless_formatting(raw):
-            return ParsedPage(raw, size, None)
-        raw = limit_nesting(raw)
-    return ParsedPage(raw, size, LexborHTMLParser(raw))
-
-
 def read_html(raw: bytes, path: str, marks: InlineMarks | None = None) -> Document:
     """Return the document of a page; relative links start at `path`. With `marks`, its texts have places of links."""
-    page = parse_html(raw)
-    raw, tree = page.raw, page.tree
-    if tree is None:
-        return _read_without_tree(raw)
+    clean = clean_markup(raw)
+    limited = limit_markup(clean)
+    if limited is None:
+        return _read_without_tree(clean)
+    size, raw = len(clean), limited
+    tree = LexborHTMLParser(raw)
     # A query of the tree visits every element: it is made only if the bytes can have a match.
     base = tree.css_first("base[href]") if b"<base" in raw or b"<BASE" in raw else None
     links = LinkResolver(path, (base.attributes.get("href") if base is not None else None) or "")
     title = tree.head.css_first("title") if tree.head is not None else None
     walker = Walker(links, _HANDLERS, visible_line(title.text()) if title is not None else "", marks)
-    if len(raw) < page.size:
-        walker.dropped["markup"] = page.size - len(raw)
+    if len(raw) < size:
+        walker.dropped["markup"] = size - len(raw)
     root = tree.css_first("#mw-content-text") if b"mw-content-text" in raw else None
     if root is None:
         root = _find_article(tree)
