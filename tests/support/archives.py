@@ -147,3 +147,48 @@ FIJI = {
     "Vanua_Levu": _place("Vanua Levu", -16.58, 179.2, "Vanua Levu is a large island west of the line."),
 }
 """Islands on both sides of the date line."""
+
+
+def _about(item: int, text: str, more: str = "") -> str:
+    link = f'<a href="https://www.wikidata.org/wiki/Special:EntityPage/Q{item}">Item</a>' if item else ""
+    return f"<html><head>{more}</head><body><p>{text}</p>{link}</body></html>"
+
+
+ENGLISH = {
+    "Eiffel_Tower": _about(243, "The Eiffel Tower is a tower in Paris."),
+    "Dog": _about(
+        0, "The dog is an animal.", '<link rel=alternate hreflang=de href="https://de.wikipedia.org/wiki/Hund">'
+    ),
+    "Gift": _about(0, "A gift is a present."),
+    "Ada_Lovelace": _about(0, "Ada Lovelace was a mathematician."),
+    "Springfield": _about(1, "Springfield is a town in the east."),
+    "Mercury": '<p>Mercury may refer to:</p><div id="disambigbox"></div>',
+    "Berlin": _place("Berlin", 52.52, 13.4, "Berlin is a capital."),
+    "Paris": _place("Paris", 48.85, 2.35, "Paris is a capital."),
+}
+GERMAN = {
+    "Eiffelturm": _about(243, "Der Eiffelturm ist ein Turm in Paris."),
+    "Hund": _about(0, "Der Hund ist ein Tier."),
+    "Gift": _about(0, "Ein Gift ist ein schädlicher Stoff."),
+    "Ada_Lovelace": _about(0, "Ada Lovelace war Mathematikerin."),
+    "Berlin": _place("Berlin", 52.5, 13.41, "Berlin ist eine Hauptstadt."),
+    "Paris": _place("Paris", 33.66, -95.55, "Paris ist eine Stadt in Texas."),
+}
+TRAVEL = {
+    "Eiffel_Tower": _about(0, "Go there early."),
+    "Springfield": _about(2, "Springfield is a village in the west."),
+    "Mercury": _about(0, "A hotel."),
+}
+"""A travel guide in English: some titles are those of the encyclopedia, and mean something else."""
+
+
+def write_languages(directory: Path) -> None:
+    """Write an encyclopedia in two languages and a travel guide, their pages scanned."""
+    rows = (
+        ("wikipedia_en_all", "eng", ENGLISH),
+        ("wikipedia_de_all", "deu", GERMAN),
+        ("wikivoyage_en_all", "eng", TRAVEL),
+    )
+    for name, language, pages in rows:
+        metadata = {"Language": language, "Name": name, "Title": name}
+        scan_all_pages(write_zim(directory / f"{name}.zim", {"Main": "<p>Start.</p>"} | pages, metadata=metadata))
