@@ -135,6 +135,17 @@ class WorkerSettings(BaseModel):
     )
 
 
+class IndexSettings(BaseModel):
+    """The indexes that a server makes in the background, in the cache directory."""
+
+    model_config = _FROZEN
+
+    enabled: bool = Field(True, description="make indexes in the background: of links, of passages, of importance")
+    max_mb: int = Field(
+        1000, ge=0, le=1_000_000, description="MB for the lists of who links where, per archive; beyond it, only counts"
+    )
+
+
 class OAuthSettings(BaseModel):
     """The identity provider whose access tokens are accepted (HTTP)."""
 
@@ -238,6 +249,7 @@ class Settings(BaseSettings):
     rate_limit: RateLimitSettings = RateLimitSettings()
     logging: LoggingSettings = LoggingSettings()
     worker: WorkerSettings = WorkerSettings()
+    index: IndexSettings = IndexSettings()
     oauth: OAuthSettings = OAuthSettings()
 
     @model_validator(mode="before")

@@ -82,6 +82,18 @@ def _connect(path: str, schema: str) -> sqlite3.Connection:
     return database
 
 
+def lock_path(identity: Identity) -> str:
+    """Return the file that the process which writes the index has locked."""
+    return f"{index_path(identity)}.lock"
+
+
+def is_being_written(identity: Identity) -> bool:
+    """Return whether a process is writing the index of a file now."""
+    with contextlib.suppress(OSError), open(lock_path(identity), "rb+") as lock:
+        return not files.try_lock(lock.fileno())
+    return False
+
+
 def read_property(database: sqlite3.Connection, name: str) -> object:
     """Return a property of an index; None if it has no such property."""
     row = database.execute("SELECT value FROM properties WHERE name = ?", (name,)).fetchone()

@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import BuildPassageIndex, CheckPassageIndex
+from openzim_mcp.library.facts import MAX_BYTES_ON_DISK
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ log = logging.getLogger(__name__)
 
 _MAX_ATTEMPTS = 3
 """A document that ends the process is left out of the next attempt."""
-_MAX_CACHE_BYTES = 4_000_000_000
-"""No index is built while all of them and the other facts take more."""
 
 
 class _Request(NamedTuple):
@@ -76,8 +75,8 @@ class PassageIndexBuilder:
         check = await self._workers.call(archive, CheckPassageIndex())
         if check.state or not (request.is_question or check.is_for_search):
             return
-        if await to_thread.run_sync(self._workers.facts.bytes_on_disk) > _MAX_CACHE_BYTES:
-            log.info("no index of passages of %s: the cache holds %s", archive.name, format_size(_MAX_CACHE_BYTES))
+        if await to_thread.run_sync(self._workers.facts.bytes_on_disk) > MAX_BYTES_ON_DISK:
+            log.info("no index of passages of %s: the cache holds %s", archive.name, format_size(MAX_BYTES_ON_DISK))
             return
         for _ in range(_MAX_ATTEMPTS):
             run = await self._jobs.run(archive, BuildPassageIndex(), timeout=math.inf, force=True)

@@ -32,6 +32,8 @@ Scope = Literal["archive", "index"]
 
 _FACT_TTL_SECONDS = 30 * 24 * 3600
 """Facts expire, as a disk may lose bits without changing the identity of a file."""
+MAX_BYTES_ON_DISK = 4_000_000_000
+"""No index is built while all of them and the other facts take more."""
 _MAX_ARCHIVES_ON_DISK = 1000
 _MAX_SLOW_ENTRIES = 1000
 _MAX_CRASHED_ENTRIES = 200

@@ -66,7 +66,7 @@ def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int]
     path = page_index.index_path(archive.identity)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(f"{path}.lock", "wb") as lock:
+        with open(page_index.lock_path(archive.identity), "wb") as lock:
             if not files.try_lock(lock.fileno()):
                 return PageScanResult(is_complete=False)
             schema = "".join(collector.schema for collector in COLLECTORS)

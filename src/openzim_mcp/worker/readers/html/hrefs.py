@@ -6,9 +6,12 @@ sees; where they cannot be sure (`_Unsure`), the page is parsed.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
+
+from selectolax.lexbor import SelectolaxError
 
 from openzim_mcp.worker.readers.html.tree import parse_tree
 
@@ -62,11 +65,13 @@ class _Unsure(Exception):
 
 
 def find_hrefs(raw: bytes) -> Hrefs:
-    """Return the links of a page, but those in navigation and lists of references."""
+    """Return the links of a page but those in navigation and lists of references; none if memory ends."""
     try:
         return Hrefs("", _scan(raw))
     except _Unsure:
-        return parse_hrefs(raw)
+        with contextlib.suppress(MemoryError, SelectolaxError):
+            return parse_hrefs(raw)
+    return Hrefs("", [])
 
 
 def parse_hrefs(raw: bytes) -> Hrefs:
