@@ -21,6 +21,7 @@ from openzim_mcp import config, errors, uris
 from openzim_mcp.app import reading
 from openzim_mcp.app.app import App
 from openzim_mcp.app.arguments import parse_request, require_text
+from openzim_mcp.app.elsewhere import add_elsewhere
 from openzim_mcp.app.health import list_states
 from openzim_mcp.app.near import NearHit, NearPage, run_search
 from openzim_mcp.app.query.ask import answer_query
@@ -258,9 +259,10 @@ class AsyncLibrary:
 
     @_with_hints
     async def read_outline(self, ref: str, *, archive: str | None = None) -> TableOfContents:
-        """Read the sections of an article as a tree."""
+        """Read the sections of an article as a tree, and where else there is an article about the same."""
         file, path = await locate_entry(self._app, ref, archive)
-        return await reading.read_or_closest(self._app, file, ReadTableOfContents(path))
+        contents = await reading.read_or_closest(self._app, file, ReadTableOfContents(path))
+        return await add_elsewhere(self._app, file, contents)
 
     @_with_hints
     async def find(

@@ -11,7 +11,7 @@ from openzim_mcp.cli.command import Exit
 from support.archives import FIJI, PARIS, scan_all_pages, write_zim
 from support.command_line import run
 from support.http_server import HttpServer
-from support.stdio_server import StdioServer
+from support.stdio_server import StdioServer, wait_until
 
 OpenServer = Callable[..., StdioServer]
 TOWER = "48.8583,2.2945"
@@ -105,6 +105,23 @@ def test_pages_of_places_join_to_one_list(open_server: OpenServer, directory: Pa
 
     assert rows == whole
     assert len(rows) >= 3
+
+
+def test_result_says_that_places_are_not_known_yet(open_server: OpenServer, tmp_path: Path) -> None:
+    write_zim(tmp_path / "paris.zim", PARIS)
+    page = open_server(tmp_path, INDEX__ENABLED="false").call("zim_search", near="Eiffel Tower")
+
+    assert (page["results"], page["total"], page["complete"]) == ([], 0, False)
+    assert page["progress"] == {"done": 0, "of": 6}
+    assert "`openzim-mcp index`" in page["hint"]
+
+
+def test_server_indexes_places_by_itself(open_server: OpenServer, tmp_path: Path) -> None:
+    write_zim(tmp_path / "paris.zim", PARIS)
+    server = open_server(tmp_path)
+    wait_until(lambda: bool(server.call("zim_search", near=TOWER)["complete"]))
+
+    assert server.call("zim_search", near=TOWER)["total"] == 4
 
 
 def test_title_without_coordinates_says_so(open_server: OpenServer, directory: Path) -> None:

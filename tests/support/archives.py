@@ -190,5 +190,5 @@ def write_languages(directory: Path) -> None:
         ("wikivoyage_en_all", "eng", TRAVEL),
     )
     for name, language, pages in rows:
-        metadata = {"Language": language, "Name": name, "Title": name}
+        metadata: dict[str, str | bytes] = {"Language": language, "Name": name, "Title": name}
         scan_all_pages(write_zim(directory / f"{name}.zim", {"Main": "<p>Start.</p>"} | pages, metadata=metadata))

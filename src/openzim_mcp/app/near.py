@@ -38,7 +38,8 @@ _KILOMETRE = 1000
 DEFAULT_RADIUS_M = 10_000.0
 _MAX_NEAR = 1000
 """How many of the nearest articles are listed."""
-NOT_COMPLETE = "The pages of some archives are still being read: ask again later for more."
+_NOT_COMPLETE = "Not all pages have been read for places: ask again later for more."
+_SWITCHED_OFF = "Not all pages have been read for places, as indexes are switched off: `openzim-mcp index` reads them."
 _MAX_RADIUS_M = 20_040_000.0
 """Half of the way around the Earth: everywhere."""
 _MAX_HOLDERS = 8
@@ -209,7 +210,7 @@ async def search_near(app: App, request: SearchRequest, caller: Caller = LOCAL) 
         done=cursor is None,
         total_is_estimate=any(hits.total_is_estimate for hits in outcomes.results.values()),
         archives_failed=len(outcomes.errors),
-        hint=NOT_COMPLETE if progress else None,
+        hint=incomplete_note(app) if progress else None,
     )
 
 
@@ -235,6 +236,11 @@ def merge_places(hits: Mapping[str, PlaceHits]) -> list[NearHit]:
         for hit in archive_hits.results
     ]
     return sorted(rows, key=lambda row: (row.distance_m, row.archive, row.path))
+
+
+def incomplete_note(app: App) -> str:
+    """Return what to do while not all places are known."""
+    return _NOT_COMPLETE if app.settings.index.enabled else _SWITCHED_OFF
 
 
 def sum_progress(hits: Mapping[str, PlaceHits]) -> ScanProgress | None:

@@ -10,6 +10,7 @@ import msgspec
 from openzim_mcp import addresses, errors, uris
 from openzim_mcp.app import health, near, reading, search
 from openzim_mcp.app.archives import read_archive_metadata
+from openzim_mcp.app.elsewhere import find_elsewhere
 from openzim_mcp.app.query import ask
 from openzim_mcp.app.query.reply import Reply
 from openzim_mcp.app.references import locate_entry
@@ -147,10 +148,15 @@ async def read_entry(app: App, request: parameters.ReadParameters, caller: Calle
     elif request.view == "summary":
         summary = await reading.read_or_closest(app, archive, ReadSummary(path))
         result = _result(archive, summary.path, summary.title, summary.summary)
+        result = msgspec.structs.replace(result, elsewhere=await find_elsewhere(app, archive, summary.path) or None)
     elif request.view == "toc":
         contents = await reading.read_or_closest(app, archive, ReadTableOfContents(path))
         outline = "\n".join(_outline(contents.toc))
-        result = msgspec.structs.replace(_result(archive, contents.path, contents.title, outline), toc=contents.toc)
+        result = msgspec.structs.replace(
+            _result(archive, contents.path, contents.title, outline),
+            toc=contents.toc,
+            elsewhere=await find_elsewhere(app, archive, contents.path) or None,
+        )
     else:
         result = await _read_text(app, archive, path, request)
     if not result.mime_type:

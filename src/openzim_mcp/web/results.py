@@ -9,7 +9,7 @@ from openzim_mcp.app.health import ServerHealth  # noqa: TC001
 from openzim_mcp.app.near import Center, ScanProgress  # noqa: TC001
 from openzim_mcp.app.query.excerpts import CitedPassage, Source  # noqa: TC001
 from openzim_mcp.calls import Struct
-from openzim_mcp.calls.reading import TextMatch, TocEntry  # noqa: TC001
+from openzim_mcp.calls.reading import Elsewhere, TextMatch, TocEntry  # noqa: TC001
 from openzim_mcp.calls.search import TitleMatchKind  # noqa: TC001
 
 
@@ -91,6 +91,8 @@ class ReadResult(Struct, frozen=True, kw_only=True):
     next_offset: int | None = None
     characters: int | None = None
     note: str | None = None
+    elsewhere: list[Elsewhere] | None = None
+    """Articles about the same in other archives and languages; with `view=summary` and `view=toc`."""
     url: str
     uri: str
 

@@ -46,6 +46,7 @@ _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
 """A query without an archive searches all of them: each further group of this size costs one token more."""
 _MAX_ALTERNATIVES = 2
+_ABOUT_ALL_ARCHIVES = {"near", "found_near", "in_language", "in_languages"}
 _ALSO_QUESTIONS = {"part", "found_near"}
 """Requests that are answered as a question where nothing can be found for them."""
 
@@ -160,7 +161,7 @@ def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) ->
 
 async def _other_archives_note(context: QueryContext, best: Interpretation) -> str:
     """Return a line that names the other archives with an article of the requested title."""
-    if best.title is None or len(context.archives) == 1:
+    if best.title is None or len(context.archives) == 1 or best.intent in _ABOUT_ALL_ARCHIVES:
         return ""
     others = (await context.archives_with_title(best.title))[1:]
     names = ", ".join(archive.file_name for archive in others)

@@ -10,7 +10,7 @@ from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app import reading, references
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
-from openzim_mcp.app.query import excerpts, library, places
+from openzim_mcp.app.query import excerpts, library, places, translations
 from openzim_mcp.app.query.answers import answer_question, compare, no_results_reply, not_searched
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
@@ -299,6 +299,8 @@ HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
     "browse": _browse,
     "near": places.list_near,
     "found_near": places.find_near_words,
+    "in_language": translations.read_in_language,
+    "in_languages": translations.list_languages_of,
     "search_all": _search,
     "search": _search,
     "titled": _find_titles,

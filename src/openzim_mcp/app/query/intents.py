@@ -180,6 +180,25 @@ INTENTS = (
         f"{SHOW_PREFIX}[{_FIND} [<for>]] [<the>] {{query=few}} <near> {{title=point}} {_WITHIN}",
         f"{SHOW_PREFIX}[{_FIND} [<for>]] [<the>] {{query=few}} <within> {{distance}} (of|around|<of>) {{title=point}}",
     ), ("museums near 48.85, 2.35 within 2 km",)),
+    Intent("in_language", "the article {title} in {language}", (
+        f"{SHOW_PREFIX}[(<article>|<summary> <of>)] {{title}} {_IN_LANGUAGE}",
+        f"{SHOW_PREFIX}{{language}} <version> (of|on|about|for|<of>) {{title}}",
+        "{title}[(的|の)][ ]{language}<version last>",
+        "{title}[(의|를|을)] {language}[(<spoken>| <spoken>)] [(<version last>|<show last>)]",
+    ), (
+        "Eiffel Tower in German", "the German version of Eiffel Tower", "Berlin auf Englisch", "Paris en allemand",
+        "Москва на английском", "东京的英语版", "東京の英語版",
+    ), title_slot="title", certainty=0.8),
+    Intent("in_languages", "{title} in other languages", (
+        f"{SHOW_PREFIX}[<article>] {{title}} <in other languages>",
+        "(in what|in which|what|which) [other] languages is {title} [(available|written)] [in]",
+        "where else is {title}",
+        "{title}<in other languages last>",
+        "{title} <in other languages last>",
+    ), (
+        "Eiffel Tower in other languages", "in which languages is Dog available?", "Berlin in anderen Sprachen",
+        "Paris dans d'autres langues", "where else is Ada Lovelace?",
+    ), title_slot="title"),
     Intent("search_all", "search all archives for {query}", (
         "(<search>|look|find) [<in>] <everywhere> [<the>] [zim] <files> [<for>] {query}",
         "(<search>|look) (everywhere|the whole library) <for> {query}",

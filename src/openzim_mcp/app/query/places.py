@@ -10,10 +10,10 @@ from openzim_mcp import errors, uris
 from openzim_mcp.app.near import (
     DEFAULT_RADIUS_M,
     METRES_BY_UNIT,
-    NOT_COMPLETE,
     find_center,
     find_near,
     format_distance,
+    incomplete_note,
     merge_places,
     sum_progress,
 )
@@ -42,7 +42,7 @@ async def list_near(context: QueryContext, slots: dict[str, str]) -> Reply:
     total = sum(row.total for row in outcomes.results.values())
     where = f"within {format_distance(center.radius_m)} of {center.title or slots['title']}"
     what = f" with {safe_line(query, 100)!r}" if query else ""
-    scanning = f"({NOT_COMPLETE})" if sum_progress(outcomes.results) else ""
+    scanning = f"({incomplete_note(context.app)})" if sum_progress(outcomes.results) else ""
     failed = not_searched([f"{name}.zim" for name in outcomes.errors]).strip()
     foot = "\n".join(filter(None, (scanning, failed)))
     if not hits and not start:
