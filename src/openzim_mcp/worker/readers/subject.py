@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.document import Coordinates
 
 _POSITION = re.compile(rb'<meta\s+name="geo\.position"\s+content="([^"<>]{1,60})"')
-_MAY_BE_PLACE = re.compile(rb"geo\.position|ICBM|icbm|data-lat|[\s\"'=]geo[\"'\s>]|=\s*[\"']?geo:")
-"""Every page in which `find_coordinates` finds some has one of these."""
+_HEAD_BYTES = 65_536
+_HEAD_MARKS = (b"geo.position", b"ICBM", b"icbm")
+_GEO_MARK = re.compile(rb"geo(?<=[\s\"'=]geo)[\"'\s>:]")
 _ROUTE_MARK = b"lat="
 _ITEM_MARK = b"wikidata"
 _ITEM = rb"wikidata\.org\\?/(?:wiki|entity)\\?/Q(\d{1,10})\b"
@@ -53,23 +54,28 @@ class Translation(NamedTuple):
 
 def extract_coordinates(raw: bytes) -> Coordinates | None:
     """Return the coordinates that the document of a page has, without reading its text."""
-    if _ROUTE_MARK in raw:
+    head = raw[:_HEAD_BYTES]
+    if _ROUTE_MARK in head:
         target = find_refresh(raw) or ""
         place = read_place_route(target.partition("#")[2])
         if place is not None:
             return place
-    mark = _MAY_BE_PLACE.search(raw)
-    if mark is None:
+    if not _may_be_place(head, raw):
         return None
-    position = _POSITION.search(raw)
-    is_shown = position is not None and raw.rfind(b"<!--", 0, position.start()) <= raw.rfind(
-        b"-->", 0, position.start()
-    )
+    position = _POSITION.search(head)
+    is_shown = position is not None and b"<!--" not in head[: position.start()]
     place = parse_pair(position[1].decode(errors="replace")) if position and is_shown else None
     if place is not None:
         return place
     tree = parse_tree(raw)
     return find_coordinates(tree, raw) if tree is not None else None
+
+
+def _may_be_place(head: bytes, raw: bytes) -> bool:
+    """Return whether `find_coordinates` can find some: by fast searches for a few bytes, as most pages have none."""
+    if any(mark in head for mark in _HEAD_MARKS) or b"data-lat" in raw:
+        return True
+    return b"geo" in raw and _GEO_MARK.search(raw) is not None
 
 
 def extract_item(raw: bytes) -> int | None:
