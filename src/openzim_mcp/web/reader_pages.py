@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse
 
 from openzim_mcp import addresses
-from openzim_mcp.app.reading import find_related, read_or_closest
+from openzim_mcp.app.links import find_related
+from openzim_mcp.app.reading import read_or_closest
 from openzim_mcp.app.references import find_holders, main_path
 from openzim_mcp.calls.page import ReadPage
 from openzim_mcp.languages import two_letter_code
