@@ -18,6 +18,7 @@ import msgspec
 from anyio.from_thread import BlockingPortal
 
 from openzim_mcp import config, errors, uris
+from openzim_mcp.app import links as article_links
 from openzim_mcp.app import reading
 from openzim_mcp.app.app import App
 from openzim_mcp.app.arguments import parse_request, require_text
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from openzim_mcp.app.health import ArchiveState
-    from openzim_mcp.app.reading import LinksPage
+    from openzim_mcp.app.links import LinksPage
     from openzim_mcp.calls.archive import ArticleRows, EntryRow
     from openzim_mcp.calls.reading import Section, TableOfContents, TextMatches
 
@@ -285,15 +286,15 @@ class AsyncLibrary:
         ref: str,
         *,
         archive: str | None = None,
-        direction: Literal["outbound", "related"] = "outbound",
+        direction: Literal["outbound", "inbound", "related"] = "outbound",
         limit: int | None = None,
         cursor: str | None = None,
     ) -> LinksPage:
-        """Return the links of an article, or the articles that are related to it."""
+        """Return the links of an article, the pages that link to it, or the articles related to it."""
         arguments = {"direction": direction, "limit": limit, "cursor": cursor}
         if not cursor:
             arguments |= {"entry_path": ref, "zim_file_path": archive}
-        return await reading.read_links(self._app, parse_request(reading.LinksRequest, arguments))
+        return await article_links.read_links(self._app, parse_request(article_links.LinksRequest, arguments))
 
     @_with_hints
     async def archives(self) -> list[ArchiveState]:

@@ -54,6 +54,7 @@ Operation = Literal[
     "browse_namespace",
     "get_metadata",
     "get_related_articles",
+    "get_inbound_links",
     "default",
 ]
 """What the rate limit charges for."""

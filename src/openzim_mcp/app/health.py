@@ -209,7 +209,7 @@ async def report_archive(
         has_fulltext_index=description.has_fulltext_index if description else None,
         has_title_index=description.has_title_index if description else None,
         index=await app.page_scans.report(archive),
-        passage_index=await _passage_index_state(app, archive) if description else None,
+        passage_index=await passage_index_state(app, archive) if description else None,
         indexes_answer=index_problem is None if has_index else None,
         uuid=description.uuid if description else None,
         is_multipart=description.is_multipart if description else None,
@@ -236,7 +236,8 @@ async def _probe_indexes(app: App, archive: ArchiveFile) -> str | None:
     return None
 
 
-async def _passage_index_state(app: App, archive: ArchiveFile) -> str | None:
+async def passage_index_state(app: App, archive: ArchiveFile) -> str | None:
+    """Return how far the index of an archive's passages is; None if the archive cannot be read."""
     run = await app.jobs.latest(archive, BuildPassageIndex())
     if run:
         return f"{run.progress:.0%} built"

@@ -40,6 +40,7 @@ _MAX_CRASHED_ENTRIES = 200
 _MAX_SLOW_CALLS = 2
 _SLOW_PAUSE_SECONDS = 30
 _CRASH = "index_crash"
+_FACT_SUFFIX = ".json"
 
 
 def _software() -> str:
@@ -215,7 +216,7 @@ class FactStore:
         self.remove_old()
 
     def _path(self, archive: ArchiveFile, name: str) -> str:
-        return os.path.join(self._directory, archive.identity, f"{name}.json")
+        return os.path.join(self._directory, archive.identity, f"{name}{_FACT_SUFFIX}")
 
     def bytes_on_disk(self) -> int:
         """Return the size of all facts and indexes on disk."""
@@ -225,6 +226,19 @@ class FactStore:
             with contextlib.suppress(OSError):
                 total += os.path.getsize(path)
         return total
+
+    def remove_indexes(self, archive: ArchiveFile) -> str | None:
+        """Remove the indexes of an archive from disk, but not its facts; return why that failed, if it did."""
+        try:
+            with os.scandir(os.path.join(self._directory, archive.identity)) as entries:
+                for entry in entries:
+                    if not entry.name.endswith(_FACT_SUFFIX):
+                        os.unlink(entry.path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"cannot be removed: {error.strerror or 'input/output error'}"
+        return None
 
     def remove_old(self) -> None:
         """Remove expired facts and indexes from disk, and the oldest if there are too many archives."""

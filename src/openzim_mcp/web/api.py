@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from openzim_mcp import addresses, errors
-from openzim_mcp.app import reading
+from openzim_mcp.app import links
 from openzim_mcp.app.arguments import parse_request
 from openzim_mcp.app.caller import get_caller
 from openzim_mcp.app.search import fingerprint_archives
@@ -94,10 +94,11 @@ ENDPOINTS = (
     ),
     Endpoint(
         "links",
-        "List the links of an article, or the articles related to it",
+        "List the links of an article, the pages that link to it, or the articles related to it",
         parameters.LinksParameters,
         front_ends.read_links,
-        reading.LinksPage,
+        links.LinksPage,
+        changes_with="more",
     ),
     Endpoint(
         "archives",

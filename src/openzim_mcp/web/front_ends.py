@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from openzim_mcp import addresses, errors, uris
-from openzim_mcp.app import health, near, reading, search
+from openzim_mcp.app import health, links, near, reading, search
 from openzim_mcp.app.archives import read_archive_metadata
 from openzim_mcp.app.elsewhere import find_elsewhere
 from openzim_mcp.app.query import ask
@@ -221,9 +221,9 @@ def _outline(toc: Sequence[TocEntry], depth: int = 0) -> list[str]:
     return [line for entry in toc for line in [f"{'  ' * depth}- {entry.title}", *_outline(entry.children, depth + 1)]]
 
 
-async def read_links(app: App, request: parameters.LinksParameters, caller: Caller) -> reading.LinksPage:
+async def read_links(app: App, request: parameters.LinksParameters, caller: Caller) -> links.LinksPage:
     """Read the links of an entry."""
-    return await reading.read_links(app, request.to_links(), caller)
+    return await links.read_links(app, request.to_links(), caller)
 
 
 async def list_archives(app: App, _request: parameters.NoParameters, caller: Caller) -> ArchiveRows:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from openzim_mcp.app.arguments import Request, check_start, parse_request
+from openzim_mcp.app.links import OPERATIONS, Direction, DirectionField, LinksRequest
 from openzim_mcp.app.query.reply import QueryRequest
-from openzim_mcp.app.reading import LinksRequest
 from openzim_mcp.app.search import SearchRequest
 
 if TYPE_CHECKING:
@@ -172,9 +172,7 @@ class ReadParameters(EntryParameters):
 class LinksParameters(EntryParameters):
     """What `links` takes."""
 
-    direction: Literal["outbound", "related"] = Field(
-        "outbound", description="outbound: every link; related: the articles that belong with it."
-    )
+    direction: Direction = DirectionField
     limit: int | None = Field(None, ge=1, le=500, description="Links per page.")
     cursor: Reference | None = _Cursor
 
@@ -187,4 +185,4 @@ class LinksParameters(EntryParameters):
 
     def cost(self) -> tuple[Operation, int]:
         """Return what the request is charged as."""
-        return ("get_related_articles" if self.direction == "related" else "default"), 1
+        return OPERATIONS[self.direction], 1

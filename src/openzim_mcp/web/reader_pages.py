@@ -8,7 +8,8 @@ from starlette.responses import RedirectResponse
 
 from openzim_mcp import addresses
 from openzim_mcp.app.elsewhere import find_elsewhere
-from openzim_mcp.app.reading import find_related, read_or_closest
+from openzim_mcp.app.links import find_related
+from openzim_mcp.app.reading import read_or_closest
 from openzim_mcp.app.references import find_holders, main_path
 from openzim_mcp.calls.page import ReadPage
 from openzim_mcp.languages import two_letter_code

@@ -254,6 +254,21 @@ INTENTS = (
     ), (
         "articles related to Climate_Change", "related articles for Dog", "ähnliche Artikel zu Hund",
     ), title_slot="title"),
+    Intent("inbound", "pages that link to the article {title}", (
+        "(<which>|who) [(else|all)] [<articles>] [<that>] <link to> [<the>] [<article>] {title}",
+        f"{SHOW_PREFIX}[<the>] <articles> [<that>] <link to> [<the>] [<article>] {{title}}",
+        f"(what|which <articles>) (link|links|linked) here{_OF} {{title}}",
+        f"{SHOW_PREFIX}[<the>] <inbound>{_OF} {{title}}",
+        f"{SHOW_PREFIX}[<the>] <inbound> [<article>] {{title}}",
+        "where is [the] [<article>] {title} (linked from|linked|mentioned|cited|referenced)",
+        "[<the>] <articles> (die|welche|waarin) {title} (erwahnen|erwähnen|nennen|zitieren|verlinken|vermelden|noemen)",
+        "链接到 {title} 的 <articles>",
+        "{title=first} <linking to last> <articles> [<show last>]",
+        "{title=first}<linking to last> <articles> [<show last>]",
+        f"{{title=first}}{_ITS} <inbound> [<show last>]",
+    ), (
+        "what links to Dog", "articles that mention Jazz", "backlinks of Jazz", "welche Artikel verweisen auf Berlin",
+    ), title_slot="title"),
     Intent("links", "links in the article {title}", (
         f"[(<show>|extract)] [<me>] [<the>] [<outgoing>] <links>{_OF} {{title}}",
         f"[(<show>|extract)] [<me>] [<the>] <outgoing> link{_OF} {{title}}",
