@@ -189,20 +189,23 @@ print(type(handle_request(OpenArchives(100, 1 << 40), request, lambda *_: None))
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a worker like this")
 def test_parser_without_memory_is_out_of_memory(tmp_path: Path) -> None:
     """The parser reports the end of memory by an error of its own, at whichever step it comes."""
-    path = write_zim(tmp_path / "page.zim", {"Page": "<title>Page</title><p><b>word</b>"})
+    html = "<title>Page</title><p><b>word</b>"
+    path = write_zim(tmp_path / "page.zim", {"First": html, "Second": html})
     code = """
 import os, resource, sys, msgspec
 from openzim_mcp import calls
 from openzim_mcp.worker.main import OpenArchives, handle_request
 archives = OpenArchives(100, 1 << 40)
-archives.open("page", (sys.argv[1],)).read_content("Page")
-call = msgspec.Raw(msgspec.msgpack.encode({"path": "Page"}))
-request = calls.Request("reading.page:read_page", "page", (sys.argv[1],), call)
-for free_kib in range(0, 2000, 50):
+first, second = (
+    calls.Request("reading.page:read_page", "page", (sys.argv[1],), msgspec.Raw(msgspec.msgpack.encode({"path": path})))
+    for path in ("First", "Second")
+)
+handle_request(archives, first, lambda *_: None)  # imports what is needed
+for free_kib in range(0, 6000, 100):
     if os.fork() == 0:
         data = int(open("/proc/self/statm").read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_DATA, (data + (free_kib << 10), resource.RLIM_INFINITY))
-        reply = handle_request(archives, request, lambda *_: None)
+        reply = handle_request(archives, second, lambda *_: None)
         print(getattr(reply, "error", type(reply).__name__), flush=True)
         os._exit(0)
     os.wait()

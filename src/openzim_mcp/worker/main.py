@@ -21,12 +21,11 @@ import traceback
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from selectolax.lexbor import SelectolaxError
-
 from openzim_mcp import calls, errors
 from openzim_mcp.calls import archive, links, page, places, reading, search, subjects
 from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.page_timer import timer
+from openzim_mcp.worker.readers.html import ParserError
 from openzim_mcp.worker.readers.pdf.crashes import crash_reporter
 from openzim_mcp.worker.zim import Archive, out_of_memory
 from openzim_mcp.zimfile import Identity, stat_parts
@@ -189,7 +188,7 @@ def handle_request(
     try:
         try:
             return calls.Success(calls.encode_result(_dispatch(archives, request, report, deadline_seconds)))
-        except (MemoryError, SelectolaxError) as error:
+        except (MemoryError, ParserError) as error:
             # Any bytes are HTML to the parser and its selectors are ours: it fails only where memory ends.
             raise out_of_memory(request.name) from error
     except errors.OpenZimMcpError as error:
