@@ -26,7 +26,7 @@ LAYERS = [
     {"pool"},
     {"library"},
     {"worker"},
-    {"calls"},
+    {"calls", "page_index"},
     {"addresses"},
     {"cursors", "uris", "zimfile"},
     {"logs", "server_state", "telemetry"},

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import NotAZim, ZimFile, check_header, checksum_matches, stat_parts
+from support.archives import TOWNS
 
 
 def ignore_progress(_bytes_read: int, _total: int) -> None:
@@ -139,3 +141,16 @@ def test_prefetching_changes_nothing_and_accepts_any_file(zims: Path, tmp_path: 
     ZimFile(list(map(str, parts))).prefetch(5, 100)
 
     assert [part.read_bytes() for part in parts] == [bytes(10)] * 2
+
+
+def test_records_are_those_of_libzim(towns: Archive, town_zim: Path) -> None:
+    records = list(ZimFile([str(town_zim)]).records())
+
+    rows = [towns.entry_by_id(record.number) for record in records]
+    assert len(records) == towns.entry_count
+    assert [
+        (record.path.decode(), record.mime_type) for record in records if record.namespace == "C" and record.mime_type
+    ] == [(row.path, row.mime_type) for row in rows if row.path in TOWNS]
+    redirect = next(record for record in records if record.path == b"Port")
+    assert redirect.mime_type is None
+    assert records[redirect.place].path == b"Ravenport"

@@ -54,6 +54,7 @@ Operation = Literal[
     "browse_namespace",
     "get_metadata",
     "get_related_articles",
+    "get_inbound_links",
     "default",
 ]
 """What the rate limit charges for."""
@@ -132,6 +133,17 @@ class WorkerSettings(BaseModel):
     )
     count: int | None = Field(
         None, ge=1, le=64, description="maximum number of worker processes (stdio: 2; HTTP: one per core)"
+    )
+
+
+class IndexSettings(BaseModel):
+    """The indexes that a server makes in the background, in the cache directory."""
+
+    model_config = _FROZEN
+
+    enabled: bool = Field(True, description="make indexes in the background: of links, of passages, of importance")
+    max_mb: int = Field(
+        1000, ge=0, le=1_000_000, description="MB for the lists of who links where, per archive; beyond it, only counts"
     )
 
 
@@ -243,6 +255,7 @@ class Settings(BaseSettings):
     rate_limit: RateLimitSettings = RateLimitSettings()
     logging: LoggingSettings = LoggingSettings()
     worker: WorkerSettings = WorkerSettings()
+    index: IndexSettings = IndexSettings()
     oauth: OAuthSettings = OAuthSettings()
 
     @model_validator(mode="before")

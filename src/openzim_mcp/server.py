@@ -89,14 +89,16 @@ def http_application(settings: config.Settings) -> ASGIApp:
 async def _running_app(
     settings: config.Settings, workers: int, buckets: BucketStore | None = None
 ) -> AsyncIterator[tuple[App, Subscriptions]]:
-    """Run the app while the block runs, publish changes in the directories, and build indexes of passages."""
+    """Run the app while the block runs, publish changes in the directories, and make indexes."""
     async with App.open(settings, workers=workers, buckets=buckets) as app, anyio.create_task_group() as tasks:
         is_watching = anyio.Event()
         subscriptions = Subscriptions(is_watching=is_watching if settings.subscriptions_enabled else None)
         if settings.subscriptions_enabled:
             tasks.start_soon(watch, app, subscriptions.publish, is_watching)
-        tasks.start_soon(app.importance.run)
-        if settings.passage_index_enabled:
+        if settings.index.enabled:
+            tasks.start_soon(app.importance.run)
+            tasks.start_soon(app.page_scans.run, app.usable_archives)
+        if settings.index.enabled and settings.passage_index_enabled:
             tasks.start_soon(app.passage_indexes.run)
         yield app, subscriptions
         tasks.cancel_scope.cancel()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Identity = NewType("Identity", str)
 """Identifies one state of a file and changes with it; opaque: it is compared, hashed and stored only."""
@@ -28,7 +28,12 @@ _CHECKSUM_BYTES = 16
 _POINTER_BYTES = 8
 _DIRENT_NAMESPACE_OFFSET = 3
 _RECORD = struct.Struct("<H6xI")
-"""The number of the type of an entry, and that of its cluster."""
+"""The number of the type of an entry, and that of its cluster or, of a redirect, of its target."""
+_PATH_OFFSET, _REDIRECT_PATH_OFFSET = 16, 12
+_MAX_PATH_BYTES = 65_536
+_MAX_TYPE_BYTES = 65_536
+_RECORDS_AT_ONCE = 4096
+_MAX_RECORDS_BYTES = 4 << 20
 _REDIRECT, _FIRST_MARK = 0xFFFF, 0xFFFD
 """Numbers of types from the mark on are of redirects and of entries without content."""
 _MAX_RECORD_BYTES = 1024
@@ -92,12 +97,23 @@ class Header:
     entry_count: int
     path_pointers: int
     cluster_pointers: int
+    type_list: int
     checksum_offset: int | None
 
     @property
     def file_size(self) -> int | None:
         """The size of the complete file, if the header has it."""
         return None if self.checksum_offset is None else self.checksum_offset + _CHECKSUM_BYTES
+
+
+class EntryRecord(NamedTuple):
+    """The record of an entry: a redirect has no type, and the number of its target in place of that of its cluster."""
+
+    number: int
+    namespace: str
+    path: bytes
+    mime_type: str | None
+    place: int
 
 
 class NotAZim(Exception):
@@ -160,6 +176,7 @@ class ZimFile:
             entry_count=entries,
             path_pointers=path_pointers,
             cluster_pointers=cluster_pointers,
+            type_list=mime_list,
             checksum_offset=checksum_offset if mime_list >= _HEADER.size else None,
         )
 
@@ -200,6 +217,40 @@ class ZimFile:
             ranges.setdefault(letter, range(start, stop))
             start = stop
         return ranges
+
+    def records(self) -> Iterator[EntryRecord]:
+        """Yield the records of all entries, by number; damaged ones are left out."""
+        header = self.header()
+        types = self._mime_types(header)
+        for start in range(0, header.entry_count, _RECORDS_AT_ONCE):
+            count = min(_RECORDS_AT_ONCE, header.entry_count - start)
+            pointers = self.read(header.path_pointers + _POINTER_BYTES * start, _POINTER_BYTES * count)
+            offsets = [offset for (offset,) in struct.iter_unpack("<Q", pointers[: len(pointers) // 8 * 8])]
+            first, last = min(offsets, default=0), max(offsets, default=0)
+            are_near = last - first <= _MAX_RECORDS_BYTES
+            near = self.read(first, last - first + _MAX_RECORD_BYTES) if are_near else b""
+            for number, offset in enumerate(offsets, start):
+                record = self._record(number, near, offset - first, types) if are_near else None
+                record = record or self._record(number, self.read(offset, _MAX_PATH_BYTES), 0, types)
+                if record is not None:
+                    yield record
+
+    def _mime_types(self, header: Header) -> list[str]:
+        listed = self.read(header.type_list, _MAX_TYPE_BYTES).partition(b"\0\0")[0]
+        return [name.decode(errors="replace") for name in listed.split(b"\0")]
+
+    def _record(self, number: int, raw: bytes, start: int, types: Sequence[str]) -> EntryRecord | None:
+        """Return the record at a position; None if it is damaged, or not all of it is there."""
+        if start + _PATH_OFFSET > len(raw):
+            return None
+        mime_type, place = _RECORD.unpack_from(raw, start)
+        path_start = start + (_PATH_OFFSET if mime_type != _REDIRECT else _REDIRECT_PATH_OFFSET)
+        path_end = raw.find(b"\0", path_start)
+        if path_end < 0 or len(types) <= mime_type < _REDIRECT:
+            return None
+        namespace = chr(raw[start + _DIRENT_NAMESPACE_OFFSET])
+        name = None if mime_type == _REDIRECT else types[mime_type]
+        return EntryRecord(number, namespace, raw[path_start:path_end], name, place)
 
     def prefetch_records(self, header: Header, entries: range) -> None:
         """Prefetch the records of some entries that stand beside each other."""

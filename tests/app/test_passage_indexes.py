@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import files
-from openzim_mcp.app import passage_indexes
+from openzim_mcp.library.facts import MAX_BYTES_ON_DISK
 from support import command_line
 from support.archives import write_zim
 from support.stdio_server import TIMEOUT_SECONDS, StdioServer
@@ -90,7 +90,7 @@ def test_full_cache_gets_no_more_indexes(open_server: OpenServer, library: Path)
     facts = Path(files.archives_directory()) / "another" / "passages.sqlite"
     facts.parent.mkdir(parents=True)
     with facts.open("wb") as file:
-        file.truncate(passage_indexes._MAX_CACHE_BYTES + 1)  # sparse: it takes no space
+        file.truncate(MAX_BYTES_ON_DISK + 1)  # sparse: it takes no space
     server = open_server(library)
 
     ask(server)

@@ -41,14 +41,22 @@ def server_environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def child_pids(pid: int) -> list[int]:
-    """The running child processes of a process."""
+    """The running child processes of a process, but those that run a job in the background."""
     if not Path("/proc/self/task").is_dir():
         pytest.skip("child processes are found through /proc")
     pids: list[int] = []
     for thread in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread may end meanwhile
             pids += map(int, thread.read_text().split())
-    return pids
+    return [pid for pid in pids if not _runs_job(pid)]
+
+
+def _runs_job(pid: int) -> bool:
+    """Whether a process is a worker without a deadline."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return b"openzim_mcp.worker.main" in arguments and b"0" in arguments[-4:]
+    return False
 
 
 def is_alive(pid: int) -> bool:

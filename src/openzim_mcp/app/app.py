@@ -16,6 +16,7 @@ from openzim_mcp import errors
 from openzim_mcp.app.caller import LOCAL
 from openzim_mcp.app.importance import ImportanceMeasurer
 from openzim_mcp.app.limits import RateLimiter
+from openzim_mcp.app.page_scans import PageScanner
 from openzim_mcp.app.passage_indexes import PassageIndexBuilder
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.library.facts import FactStore
@@ -81,6 +82,7 @@ class App:
     limiter: RateLimiter
     importance: ImportanceMeasurer
     passage_indexes: PassageIndexBuilder
+    page_scans: PageScanner
     continuations: Continuations = field(default_factory=Continuations)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     _scanning: anyio.Lock = field(default_factory=anyio.Lock)
@@ -105,7 +107,15 @@ class App:
         async with pool.running(), jobs.running():
             limiter = RateLimiter(settings.rate_limit, buckets)
             yield cls(
-                settings, scanner, facts, pool, jobs, limiter, ImportanceMeasurer(jobs), PassageIndexBuilder(pool, jobs)
+                settings,
+                scanner,
+                facts,
+                pool,
+                jobs,
+                limiter,
+                ImportanceMeasurer(jobs),
+                PassageIndexBuilder(pool, jobs),
+                PageScanner(pool, jobs, settings.index),
             )
 
     @property

@@ -12,6 +12,7 @@ from pydantic import Field
 from openzim_mcp import errors
 from openzim_mcp.app.arguments import ArchiveRequest
 from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.app.page_scans import IndexReport  # noqa: TC001  msgspec needs it
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.archive import BuildPassageIndex, CheckPassageIndex, ChecksumResult, ProbeIndexes, Verify
 from openzim_mcp.text import iso_time
@@ -96,6 +97,7 @@ class ArchiveState(Struct, frozen=True):
     size: int
     modified: str
     status: Literal["ok", "no_search", "unusable"]
+    index: IndexReport
     reason: str | None = None
     title: str | None = None
     kind: str | None = None
@@ -131,6 +133,7 @@ class ArchiveReport(Struct, frozen=True):
     checksum: str | None
     has_fulltext_index: bool | None
     has_title_index: bool | None
+    index: IndexReport
     passage_index: str | None
     """The state of the index that this server builds; None if the archive needs none."""
     indexes_answer: bool | None
@@ -205,7 +208,8 @@ async def report_archive(
         checksum=description.checksum if description else None,
         has_fulltext_index=description.has_fulltext_index if description else None,
         has_title_index=description.has_title_index if description else None,
-        passage_index=await _passage_index_state(app, archive) if description else None,
+        index=await app.page_scans.report(archive),
+        passage_index=await passage_index_state(app, archive) if description else None,
         indexes_answer=index_problem is None if has_index else None,
         uuid=description.uuid if description else None,
         is_multipart=description.is_multipart if description else None,
@@ -232,7 +236,8 @@ async def _probe_indexes(app: App, archive: ArchiveFile) -> str | None:
     return None
 
 
-async def _passage_index_state(app: App, archive: ArchiveFile) -> str | None:
+async def passage_index_state(app: App, archive: ArchiveFile) -> str | None:
+    """Return how far the index of an archive's passages is; None if the archive cannot be read."""
     run = await app.jobs.latest(archive, BuildPassageIndex())
     if run:
         return f"{run.progress:.0%} built"
@@ -268,12 +273,12 @@ async def check_archives(
         progress=progress,
     )
     return [
-        _archive_state(app, archive, outcomes.results.get(archive.name), outcomes.errors.get(archive.name))
+        await _archive_state(app, archive, outcomes.results.get(archive.name), outcomes.errors.get(archive.name))
         for archive in archives
     ]
 
 
-def _archive_state(
+async def _archive_state(
     app: App, archive: ArchiveFile, description: Description | None, error: errors.OpenZimMcpError | None
 ) -> ArchiveState:
     incidents = app.facts.incidents(archive)
@@ -291,6 +296,7 @@ def _archive_state(
         archive.size,
         iso_time(archive.modified),
         status,
+        await app.page_scans.report(archive),
         reason,
         title=(description.title or None) if description else None,
         kind=description.kind if description and description.kind != "other" else None,

@@ -46,9 +46,10 @@ class ImportanceMeasurer:
         self._requests, requests = anyio.create_memory_object_stream["ArchiveFile"](math.inf)
         with self._requests, requests:
             async for archive in requests:
-                await self._measure(archive)
+                await self.measure(archive)
 
-    async def _measure(self, archive: ArchiveFile) -> None:
+    async def measure(self, archive: ArchiveFile) -> None:
+        """Measure the importance of the articles of an archive, if it is large."""
         if await to_thread.run_sync(_count_entries, archive) < MeasureImportance.min_entries:
             return
         run = await self._jobs.run(archive, MeasureImportance(), timeout=math.inf)

@@ -27,6 +27,7 @@ COSTS: dict[Operation, int] = {
     "browse_namespace": 1,
     "get_metadata": 1,
     "get_related_articles": 2,
+    "get_inbound_links": 2,
     "default": 1,
 }
 """Tokens per call, by operation; for `get_zim_entries` per entry."""

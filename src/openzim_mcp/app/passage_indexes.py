@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import BuildPassageIndex, CheckPassageIndex
+from openzim_mcp.library.facts import MAX_BYTES_ON_DISK
 from openzim_mcp.text import format_size
 
 if TYPE_CHECKING:
@@ -19,15 +20,13 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
 
     from openzim_mcp.pool.jobs import JobRunner
-    from openzim_mcp.pool.pool import Pool
+    from openzim_mcp.pool.pool import Pool, ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 log = logging.getLogger(__name__)
 
 _MAX_ATTEMPTS = 3
 """A document that ends the process is left out of the next attempt."""
-_MAX_CACHE_BYTES = 4_000_000_000
-"""No index is built while all of them and the other facts take more."""
 
 
 class _Request(NamedTuple):
@@ -67,26 +66,26 @@ class PassageIndexBuilder:
 
     async def _try_to_build(self, request: _Request) -> None:
         try:
-            await self._build_if_needed(request)
+            await self.build(request.archive, is_question=request.is_question)
         except errors.OpenZimMcpError as error:
             log.info("no index of passages of %s: %s", request.archive.name, error.message)
 
-    async def _build_if_needed(self, request: _Request) -> None:
-        archive = request.archive
+    async def build(self, archive: ArchiveFile, *, is_question: bool, progress: ProgressCallback | None = None) -> None:
+        """Build the index that an archive needs, for questions or for searches, unless it is there."""
         check = await self._workers.call(archive, CheckPassageIndex())
-        if check.state or not (request.is_question or check.is_for_search):
+        if check.state or not (is_question or check.is_for_search):
             return
-        if await to_thread.run_sync(self._workers.facts.bytes_on_disk) > _MAX_CACHE_BYTES:
-            log.info("no index of passages of %s: the cache holds %s", archive.name, format_size(_MAX_CACHE_BYTES))
+        if await to_thread.run_sync(self._workers.facts.bytes_on_disk) > MAX_BYTES_ON_DISK:
+            log.info("no index of passages of %s: the cache holds %s", archive.name, format_size(MAX_BYTES_ON_DISK))
             return
         for _ in range(_MAX_ATTEMPTS):
-            run = await self._jobs.run(archive, BuildPassageIndex(), timeout=math.inf, force=True)
+            run = await self._jobs.run(archive, BuildPassageIndex(), timeout=math.inf, progress=progress, force=True)
             if run.result is not None:
                 break
         if run.result is None:
             log.info("no index of passages of %s: %s", archive.name, run.error)
         elif run.result.state is None:
-            self._tried.discard((archive.identity, request.is_question))
+            self._tried.discard((archive.identity, is_question))
         elif run.result.state == "complete":
             # Results from before the index was there would be shown for as long as they are cached.
             self._workers.results.drop(archive.identity)

@@ -6,34 +6,28 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 import msgspec
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
-from openzim_mcp import cursors, errors
-from openzim_mcp.app.arguments import ArchiveRequest, BudgetedRequest, OptionalArchive, check_start, resume
+from openzim_mcp import errors
+from openzim_mcp.app.arguments import BudgetedRequest
 from openzim_mcp.app.batch import Batch, BatchRow, fit_batch
 from openzim_mcp.app.budgets import fit_section, fit_view
 from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.app.elsewhere import add_elsewhere
 from openzim_mcp.app.references import entry_not_found, locate_entry, main_path
 from openzim_mcp.calls.reading import (
     Article,
     BinaryEntry,
-    EntryResult,
     EntryText,
     FindClosestTitle,
-    FindRelated,
-    FindSimilar,
     FindText,
-    LinkRow,
     ReadArticle,
     ReadBinary,
-    ReadLinks,
     ReadSection,
     ReadStructure,
     ReadSummary,
     ReadTableOfContents,
     ReadText,
-    RelatedArticle,
-    RelatedArticles,
     Section,
     Structure,
     Summary,
@@ -51,15 +45,12 @@ if TYPE_CHECKING:
     from openzim_mcp.config import Operation
     from openzim_mcp.zimfile import ArchiveFile
 
-LINKS_TOOL = "zim_links"
 MATCHES_PER_PAGE = 20
 _MAX_BATCH_ENTRIES = 50
 _MAX_BATCH_CHARS = 400_000
 _MAX_PATH_CHARS = 2000
 """Of each path in a batch, which its row repeats."""
 _SECTION_CHARS = 20_000
-_LINKS_PER_PAGE = 100
-_RELATED_PER_PAGE = 20
 _HEADINGS_PER_PAGE = 400
 _HEADING_VIEWS: dict[str, type[ReadTableOfContents | ReadStructure]] = {
     "toc": ReadTableOfContents,
@@ -116,42 +107,6 @@ class SectionRequest(BudgetedRequest):
     compact: bool = Field(True, description="Fold large tables; false shows them.")
 
 
-class LinksRequest(ArchiveRequest):
-    """What `zim_links` takes."""
-
-    zim_file_path: str | None = OptionalArchive
-    entry_path: str | None = Field(None, max_length=70_000, description="Path, title, URI or URL of the article.")
-    direction: Literal["outbound", "related"] = Field(
-        "outbound", description="outbound: every link; related: the articles that belong with it."
-    )
-    cursor: str | None = Field(None, description="next_cursor of the previous call; enough by itself.")
-    limit: int | None = Field(None, ge=1, le=500, description="Links per call (default: outbound 100, related 20).")
-    offset: int = Field(0, ge=0, le=2**32, description="Links to skip.")
-
-    @model_validator(mode="after")
-    def _check_combination(self) -> LinksRequest:
-        check_start(self.cursor, self.offset)
-        if not self.cursor and not self.entry_path:
-            raise ValueError("entry_path: required, but not given")
-        return self
-
-    def cost(self) -> tuple[Operation, int]:
-        """Return what the request is charged as, and how often."""
-        return ("get_related_articles" if self.direction == "related" else "default"), 1
-
-
-class LinksPage(EntryResult, frozen=True, kw_only=True):
-    """A page of the links of an article, or of the articles related to it."""
-
-    outbound_links: list[LinkRow] | None = None
-    related: list[RelatedArticle] | None = None
-    internal_count: int | None = None
-    external_count: int | None = None
-    media_count: int | None = None
-    next_cursor: str | None
-    done: bool
-
-
 EntryView = Article | Summary | TableOfContents | Structure | TextMatches | BinaryEntry | Batch
 
 
@@ -165,6 +120,7 @@ async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) ->
         return await read_or_closest(app, archive, ReadBinary(path))
     if request.view != "full" or request.find:
         view: View = await read_or_closest(app, archive, _view_call(app, request, path))
+        view = await add_elsewhere(app, archive, view)
         return fit_view(view, request.max_tokens) if request.max_tokens else view
     call = ReadArticle(
         path,
@@ -201,68 +157,6 @@ async def read_section(app: App, request: SectionRequest, _caller: Caller = LOCA
 async def read_entry_text(app: App, archive: ArchiveFile, path: str, max_chars: int) -> EntryText:
     """Read the text of an entry of any kind."""
     return await read_or_closest(app, archive, ReadText(path, max_chars))
-
-
-async def read_links(app: App, request: LinksRequest, _caller: Caller = LOCAL) -> LinksPage:
-    """Read the links of an article, or find the articles related to it."""
-    request = resume(LINKS_TOOL, request)
-    archive, path = await locate_entry(app, request.entry_path or "", request.zim_file_path)
-    start = cursors.start_position(
-        LINKS_TOOL, request.cursor, request.offset, archive.uuid, {"direction": request.direction}
-    )
-    is_related = request.direction == "related"
-    limit = request.limit or (_RELATED_PER_PAGE if is_related else _LINKS_PER_PAGE)
-    page = await (_related_page if is_related else _outbound_page)(app, archive, path, start, limit)
-    if request.cursor:
-        cursors.require_same(cursors.decode(request.cursor, LINKS_TOOL).request.get("entry_path"), page.path, "article")
-    return page
-
-
-async def _outbound_page(app: App, archive: ArchiveFile, path: str, start: int, limit: int) -> LinksPage:
-    links = await read_or_closest(app, archive, ReadLinks(path, start, limit))
-    cursor = _links_cursor(archive, links, "outbound", start + limit, limit, links.total)
-    return LinksPage(
-        path=links.path,
-        title=links.title,
-        archive=links.archive,
-        outbound_links=links.links,
-        internal_count=links.internal_count,
-        external_count=links.external_count,
-        media_count=links.media_count,
-        next_cursor=cursor,
-        done=cursor is None,
-    )
-
-
-async def _related_page(app: App, archive: ArchiveFile, path: str, start: int, limit: int) -> LinksPage:
-    related = await find_related(app, archive, path, start, limit)
-    cursor = _links_cursor(archive, related, "related", start + limit, limit, related.total)
-    return LinksPage(
-        path=related.path,
-        title=related.title,
-        archive=related.archive,
-        related=related.related,
-        next_cursor=cursor,
-        done=cursor is None,
-    )
-
-
-async def find_related(app: App, archive: ArchiveFile, path: str, start: int, limit: int) -> RelatedArticles:
-    """Find the articles related to one by its links; if it has none, by its words."""
-    related = await read_or_closest(app, archive, FindRelated(path, start, limit))
-    if related.total:
-        return related
-    try:
-        return await app.workers.call(archive, FindSimilar(related.path, start, limit, app.scan_seconds))
-    except errors.OpenZimMcpArchiveError:
-        return related
-
-
-def _links_cursor(
-    archive: ArchiveFile, entry: EntryResult, direction: str, stop: int, limit: int, total: int
-) -> str | None:
-    request = {"entry_path": entry.path, "direction": direction, "limit": limit, "zim_file_path": archive.name}
-    return cursors.next_cursor(LINKS_TOOL, archive.uuid, stop, total, request)
 
 
 async def read_or_closest(app: App, archive: ArchiveFile, call: EntryCall[Result]) -> Result:

@@ -68,6 +68,11 @@ class SearchRequest(ArchiveRequest):
     cross_file: bool = Field(False, description="Search all archives.")
     namespace: str | None = Field(None, max_length=500, description="Only this namespace or folder (fulltext).")
     content_type: str | None = Field(None, max_length=100, description="Only this type, as text/html (fulltext).")
+    near: str | None = Field(
+        None,
+        max_length=300,
+        description='Only places near "48.85,2.35", "48.85,2.35,5km" or a title; query may be left out.',
+    )
     limit: int | None = Field(None, ge=1, le=100, description="Results, up to 100; suggest up to 50 (default 10).")
     offset: int = Field(0, ge=0, le=2**32, description="Results to skip.")
     cursor: str | None = Field(None, description="next_cursor of the previous call; enough by itself.")
@@ -75,23 +80,26 @@ class SearchRequest(ArchiveRequest):
     @model_validator(mode="after")
     def _check_combination(self) -> SearchRequest:
         check_start(self.cursor, self.offset)
-        if self.query is None and not self.cursor:
+        if self.query is None and not self.cursor and not self.near:
             raise ValueError("query: required, but not given; say what to look for")
         if self.mode == "suggest" and (self.limit or 0) > _MAX_SUGGESTIONS:
             raise ValueError(f"limit: should be 1 to {_MAX_SUGGESTIONS} with mode='suggest', not {self.limit}")
         if self.mode != "fulltext" and (self.namespace or self.content_type):
             raise ValueError("namespace and content_type belong to mode='fulltext'")
+        if self.near and (self.mode != "fulltext" or self.namespace or self.content_type):
+            raise ValueError("near belongs to mode='fulltext', without namespace and content_type")
         if self.cross_file and self.zim_file_path:
             raise ValueError("cross_file and zim_file_path exclude each other: leave one out")
         return self
 
     def cost(self) -> tuple[Operation, int]:
         """Return what the request is charged as; a search of all archives is charged when their number is known."""
-        return _OPERATIONS[self.mode], 0 if self.cross_file else 1
+        is_of_all = self.cross_file or (self.near and not self.zim_file_path)
+        return _OPERATIONS[self.mode], 0 if is_of_all else 1
 
     def in_cursor(self, limit: int) -> dict[str, object]:
         """Return what a cursor carries of the request."""
-        names = {"query", "mode", "namespace", "content_type"}
+        names = {"query", "mode", "namespace", "content_type", "near"}
         return self.model_dump(include=names, exclude_none=True) | {"limit": limit}
 
 

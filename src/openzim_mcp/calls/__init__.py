@@ -54,12 +54,12 @@ class Call(msgspec.Struct, Generic[Result], frozen=True, omit_defaults=True):
 class Job(Call[Result], frozen=True):
     """A call that may take minutes: it runs in a process of its own, reports progress, and has no deadline.
 
-    Its function gets the parts of the file, as a damaged archive may not open. A final result is kept as a fact. A job
-    that runs in the background does not delay one that somebody waits for.
+    Its function gets the parts of the file, as a damaged archive may not open. A final result is kept as a fact. Jobs
+    of one queue run one after the other, so that one in the background does not delay one that somebody waits for.
     """
 
     fact: ClassVar[str] = ""
-    is_background: ClassVar[bool] = False
+    queue: ClassVar[str] = "waited for"
 
     def is_final(self, result: object) -> bool:
         """Return whether a result holds for as long as the file does not change."""

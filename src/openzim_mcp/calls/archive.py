@@ -203,7 +203,7 @@ class MeasureImportance(Job[ImportanceResult], frozen=True):
 
     function = "jobs.importance:measure_importance"
     fact = "importance"
-    is_background = True
+    queue = "background"
     min_entries: ClassVar[int] = 100_000
 
     def is_final(self, result: object) -> bool:
@@ -246,7 +246,29 @@ class BuildPassageIndex(Job[PassageIndexResult], frozen=True):
 
     function = "jobs.passage_index:build_passage_index"
     fact = "passage_index"
-    is_background = True
+    queue = "background"
+
+    def is_final(self, _result: object) -> bool:
+        """Return False: what is on disk decides whether the job has to run again."""
+        return False
+
+
+class PageScanResult(Struct, frozen=True):
+    """What scanning the pages of an archive came to: not complete if another process is doing it."""
+
+    is_complete: bool
+    pages: int = 0
+    bytes: int = 0
+
+
+class ScanPages(Job[PageScanResult], frozen=True):
+    """Read every page of an archive once, and index what is found on it; `page_index.py` describes the file."""
+
+    function = "jobs.page_scan:scan_pages"
+    fact = "page_scan"
+    queue = "page scans"
+    max_mb: int = 1000
+    """Lists of links are kept while they take less."""
 
     def is_final(self, _result: object) -> bool:
         """Return False: what is on disk decides whether the job has to run again."""

@@ -23,6 +23,7 @@ COMMANDS = (
     CommandRow("list", "list archives, and which of them can be read"),
     CommandRow("info", "describe one archive"),
     CommandRow("verify", "check archives for damage: checksum, entries, indexes"),
+    CommandRow("index", "make indexes of links and passages now, or remove them"),
     CommandRow("catalog", "list archives that can be downloaded"),
     CommandRow("download", "download archives and verify them"),
     CommandRow("update", "replace archives with newer editions"),

@@ -33,6 +33,8 @@ Scope = Literal["archive", "index"]
 
 _FACT_TTL_SECONDS = 30 * 24 * 3600
 """Facts expire, as a disk may lose bits without changing the identity of a file."""
+MAX_BYTES_ON_DISK = 4_000_000_000
+"""No index is built while all of them and the other facts take more."""
 _MAX_ARCHIVES_ON_DISK = 3000
 _MAX_SLOW_ENTRIES = 1000
 _MAX_CRASHED_ENTRIES = 200
@@ -40,6 +42,7 @@ _MAX_SLOW_CALLS = 2
 _SLOW_PAUSE_SECONDS = 30
 _CRASH = "index_crash"
 _DESCRIPTION = "description"
+_FACT_SUFFIX = ".json"
 
 
 def _software() -> str:
@@ -250,7 +253,7 @@ class FactStore:
             files.write_atomic(self._path(archive, name), msgspec.json.encode(saved))
 
     def _path(self, archive: ArchiveFile, name: str) -> str:
-        return os.path.join(self._directory, archive.identity, f"{name}.json")
+        return os.path.join(self._directory, archive.identity, f"{name}{_FACT_SUFFIX}")
 
     def bytes_on_disk(self) -> int:
         """Return the size of all facts and indexes on disk."""
@@ -260,6 +263,19 @@ class FactStore:
             with contextlib.suppress(OSError):
                 total += os.path.getsize(path)
         return total
+
+    def remove_indexes(self, archive: ArchiveFile) -> str | None:
+        """Remove the indexes of an archive from disk, but not its facts; return why that failed, if it did."""
+        try:
+            with os.scandir(os.path.join(self._directory, archive.identity)) as entries:
+                for entry in entries:
+                    if not entry.name.endswith(_FACT_SUFFIX):
+                        os.unlink(entry.path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"cannot be removed: {error.strerror or 'input/output error'}"
+        return None
 
     def remove_old(self) -> None:
         """Remove expired facts and indexes from disk, and the oldest if there are too many archives."""

@@ -7,6 +7,7 @@ crash does not quarantine the archive.
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -46,13 +47,13 @@ class JobRun(Generic[Result]):
 
 
 class JobRunner:
-    """Runs one job at a time, and one in the background; who asks for the same job on the same file shares its run."""
+    """Runs one job of each queue at a time; who asks for the same job on the same file shares its run."""
 
     def __init__(self, facts: FactStore, *, memory_mib: int) -> None:
         self._facts = facts
         self._memory_mib = memory_mib
         self._runs: dict[tuple[Identity, Job[Any]], JobRun[Any]] = {}
-        self._slots = {is_background: anyio.CapacityLimiter(1) for is_background in (False, True)}
+        self._slots: defaultdict[str, anyio.CapacityLimiter] = defaultdict(lambda: anyio.CapacityLimiter(1))
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @contextlib.asynccontextmanager
@@ -120,7 +121,7 @@ class JobRunner:
     async def _run(self, archive: ArchiveFile, job: Job[Result], run: JobRun[Result]) -> None:
         try:
             with run.scope:
-                async with self._slots[job.is_background]:
+                async with self._slots[job.queue]:
                     run.result = await self._run_in_worker(archive, job, run)
                 if job.is_final(run.result):
                     await to_thread.run_sync(self._facts.save, archive, job.fact, run.result)

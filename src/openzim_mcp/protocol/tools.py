@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp import MCPError
 
 from openzim_mcp import errors
-from openzim_mcp.app import archives, connector, health, reading, search
+from openzim_mcp.app import archives, connector, health, links, near, reading, search
 from openzim_mcp.app.arguments import ArchiveRequest, Request, parse_request
 from openzim_mcp.app.introduction import introduce_archives
 from openzim_mcp.app.query import ask
@@ -94,9 +94,10 @@ TOOLS = (
     Tool(
         "zim_search",
         "Search",
-        "Find articles by words, a question or a title, in one archive or in all; each with the passage that matches.",
+        "Find articles by words, a question or a title, or near a place, in one archive or in all; each with the "
+        "passage that matches.",
         request=search.SearchRequest,
-        run=search.search,
+        run=near.run_search,
         fields={"results": "array", "done": "boolean"},
     ),
     Tool(
@@ -138,9 +139,9 @@ TOOLS = (
     Tool(
         "zim_links",
         "Links of an article",
-        "The links of an article and where they lead, or the articles that are related to it.",
-        request=reading.LinksRequest,
-        run=reading.read_links,
+        "The links of an article and where they lead, the pages that link to it, or the articles related to it.",
+        request=links.LinksRequest,
+        run=links.read_links,
         fields={"outbound_links": "array", "done": "boolean"},
     ),
     Tool(

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from openzim_mcp import addresses, errors
-from openzim_mcp.app import reading
+from openzim_mcp.app import links
 from openzim_mcp.app.arguments import parse_request
 from openzim_mcp.app.caller import get_caller
 from openzim_mcp.app.search import fingerprint_archives
@@ -71,7 +71,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "search",
-        "Search the archives for words, a question or a title",
+        "Search the archives for words, a question or a title, or near a place",
         parameters.SearchParameters,
         front_ends.search_entries,
         results.HitPage,
@@ -94,10 +94,11 @@ ENDPOINTS = (
     ),
     Endpoint(
         "links",
-        "List the links of an article, or the articles related to it",
+        "List the links of an article, the pages that link to it, or the articles related to it",
         parameters.LinksParameters,
         front_ends.read_links,
-        reading.LinksPage,
+        links.LinksPage,
+        changes_with="more",
     ),
     Endpoint(
         "archives",
@@ -170,7 +171,8 @@ async def _respond(
 ) -> Response:
     is_markdown = endpoint.has_markdown and wants_markdown(request, getattr(arguments, "format", None))
     tag = None
-    if endpoint.changes_with == "archives":
+    # A summary or outline also tells what other archives have, as far as they are indexed.
+    if endpoint.changes_with == "archives" and getattr(arguments, "view", "full") == "full":
         state = await _archives_state(app, getattr(arguments, "archive", None))
         tag = make_tag(state, endpoint.name, arguments.model_dump_json(), is_markdown, caller.base_url)
         if is_current(tag, request.headers):

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from openzim_mcp import calls, errors
-from openzim_mcp.calls import archive, page, reading, search
+from openzim_mcp.calls import archive, links, page, places, reading, search, subjects
 from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.readers.html import ParserError
@@ -41,7 +41,7 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-CALL_MODULES = (archive, page, reading, search)
+CALL_MODULES = (archive, links, page, places, reading, search, subjects)
 """Imported so that every call is registered."""
 _GRACE_SECONDS = 2
 _RESERVED_DESCRIPTORS = 64

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from libzim.reader import Entry as ZimEntry
 
-    from openzim_mcp.zimfile import Identity
+    from openzim_mcp.zimfile import EntryRecord, Identity
 
 MAX_REDIRECTS = 10
 _MAX_RANDOM_TRIES = 50
@@ -63,6 +63,14 @@ class Item:
     title: str
     mime_type: str
     size: int
+
+
+class Page(NamedTuple):
+    """A page with its content."""
+
+    path: str
+    title: str
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -431,6 +439,14 @@ class Archive:
             entry = self._entry_at(path) or self._zim.get_entry_by_path(path)
             return bytes(entry.get_item().content[start:stop])
 
+    def read_page(self, number: int, max_bytes: int) -> Page | None:
+        """Return the entry with that number and its content; None if it is damaged, a redirect, or larger."""
+        with contextlib.suppress(errors.OpenZimMcpArchiveError), self._translated_errors():
+            entry = self._zim._get_entry_by_id(number)  # noqa: SLF001
+            if not entry.is_redirect and (item := entry.get_item()).size <= max_bytes:
+                return Page(str(entry.path), safe_line(entry.title, 500), bytes(item.content))
+        return None
+
     def read_if_present(self, path: str) -> bytes | None:
         """Return the content at a path, redirects followed; None if there is no entry."""
         item = self.find_entry(path)
@@ -481,6 +497,18 @@ class Archive:
                 entry = get_entry(number)
                 if entry.is_redirect:
                     yield number, entry.get_redirect_entry()._index  # noqa: SLF001
+
+    def records(self) -> Iterator[EntryRecord]:
+        """Yield the records of all entries, by number; damaged ones are left out."""
+        with self._translated_errors():
+            yield from ZimFile(self._parts).records()
+
+    def number_of(self, path: str) -> int | None:
+        """Return the number of the entry at the path of an `Item`; None if there is none."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            entry = self._entry_at(path)
+            return None if entry is None else int(entry._index)  # noqa: SLF001
+        return None
 
     def title_of(self, path: str) -> str:
         """Return the title of the entry at a path."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openzim_mcp import errors, tokens, uris
-from openzim_mcp.app import reading, references
+from openzim_mcp.app import links, reading, references
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
-from openzim_mcp.app.query import excerpts, library
+from openzim_mcp.app.query import excerpts, library, places, translations
 from openzim_mcp.app.query.answers import answer_question, compare, no_results_reply, not_searched
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
@@ -205,9 +205,20 @@ async def _read_summary_in(context: QueryContext, archive: ArchiveFile, path: st
 async def _list_related(context: QueryContext, slots: Slots) -> Reply:
     archive = await context.archive_with_title(slots["title"])
     start = context.request.offset
-    page = await reading.find_related(context.app, archive, slots["title"], start, context.limit)
+    page = await links.find_related(context.app, archive, slots["title"], start, context.limit)
     rows = [f"- {article.title} ({uris.path_in_text(article.path)})" for article in page.related]
     return _links_reply(context, archive, page, rows, page.total)
+
+
+async def _list_inbound(context: QueryContext, slots: Slots) -> Reply:
+    archive = await context.archive_with_title(slots["title"])
+    page = await links.find_inbound(context.app, archive, slots["title"], context.request.offset, context.limit)
+    inbound = page.links
+    if inbound is None:
+        inbound = await links.search_for_title(context.app, archive, page, context.limit)
+    rows = [f"- {row.title} ({uris.path_in_text(row.path)})" for row in inbound]
+    total = page.total if page.is_complete else len(rows)
+    return _links_reply(context, archive, page, rows, total, links.describe_inbound(page))
 
 
 async def _list_links(context: QueryContext, slots: Slots) -> Reply:
@@ -299,6 +310,10 @@ HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
     "picture": _show_image,
     "walk": _browse,
     "browse": _browse,
+    "near": places.list_near,
+    "found_near": places.find_near_words,
+    "in_language": translations.read_in_language,
+    "in_languages": translations.list_languages_of,
     "search_all": _search,
     "search": _search,
     "titled": _find_titles,
@@ -308,6 +323,7 @@ HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
     "find": _find_words,
     "outline": _show_outline,
     "summary": _read_summary,
+    "inbound": _list_inbound,
     "related": _list_related,
     "links": _list_links,
     "batch": _read_summaries,

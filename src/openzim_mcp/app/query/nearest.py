@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openzim_mcp.app.search import MergedHit
     from openzim_mcp.calls.archive import Description
 
-_COMMANDS = {"links", "outline", "related", "section", "summary"}
+_COMMANDS = {"inbound", "links", "outline", "related", "section", "summary"}
 _READS_TEXT = {"article", "summary"}
 """Requests for which passages about the title are the next best, if no title is near."""
 _FOUND_ANYWAY_SCORE = 0.9

@@ -51,6 +51,8 @@ _SLOT_REGEXES = {
     "file": r"(?:[a-z-]/)?\S*\w\.[a-z]\w{1,4}|_assets_/\S+",
     "namespace": r"['\"]?[a-z-](?:/[^\s'\"]*)?['\"]?",
     "number": r"\d+",
+    "distance": r"\d{1,6}(?:[.,]\d{1,3})?[\s-]*(?:km|m|mi|<kilometres>|<metres>|<miles>)",
+    "point": r"[+-]?\d{1,3}(?:\.\d{1,15})?\s*°?\s*[ns]?\s*[,;\s]\s*[+-]?\d{1,3}(?:\.\d{1,15})?\s*°?\s*[ew]?",
     "archive": r"[\w.#&-]+?",
     "named": r"\S.{0,80}?",
     "language": r"(?:<language>)",

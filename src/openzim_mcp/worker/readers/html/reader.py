@@ -12,23 +12,15 @@ from openzim_mcp.worker.document import Block, Document
 from openzim_mcp.worker.readers.html import blocks, disambiguation, inline, notices, tables
 from openzim_mcp.worker.readers.html.coordinates import find_coordinates
 from openzim_mcp.worker.readers.html.links import LinkResolver
-from openzim_mcp.worker.readers.html.nesting import (
-    has_endless_formatting,
-    limit_attributes,
-    limit_nesting,
-    limit_options,
-    may_nest_deep,
-)
 from openzim_mcp.worker.readers.html.styles import find_hiding_rules
+from openzim_mcp.worker.readers.html.tree import clean_markup, limit_markup
 from openzim_mcp.worker.readers.html.walker import Handlers, Walker
-from openzim_mcp.worker.readers.text import to_utf8
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from openzim_mcp.worker.inline_marks import InlineMarks
 
-_CONTROL_BYTES = bytes(code for code in range(32) if code not in {9, 10, 12, 13}) + b"\x7f"
 _LANDMARKS = "#bodyContent, main, [role=main], article, #pcs"
 _TAG = re.compile(r"<[^<>]*>?")
 _MIN_LANDMARK_CHARS = 1500
@@ -44,13 +36,11 @@ _HANDLERS = Handlers(
 
 def read_html(raw: bytes, path: str, marks: InlineMarks | None = None) -> Document:
     """Return the document of a page; relative links start at `path`. With `marks`, its texts have places of links."""
-    raw = to_utf8(raw).translate(None, _CONTROL_BYTES)
-    size = len(raw)
-    raw = limit_options(limit_attributes(raw))
-    if may_nest_deep(raw):
-        if has_endless_formatting(raw):
-            return _read_without_tree(raw)
-        raw = limit_nesting(raw)
+    clean = clean_markup(raw)
+    limited = limit_markup(clean)
+    if limited is None:
+        return _read_without_tree(clean)
+    size, raw = len(clean), limited
     tree = LexborHTMLParser(raw)
     # A query of the tree visits every element: it is made only if the bytes can have a match.
     base = tree.css_first("base[href]") if b"<base" in raw or b"<BASE" in raw else None

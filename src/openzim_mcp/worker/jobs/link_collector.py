@@ -1,0 +1,157 @@
+"""Collects the links between the entries of an archive; `worker/link_index.py` describes what is kept."""
+
+from __future__ import annotations
+
+import posixpath
+import zlib
+from array import array
+from itertools import groupby
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import unquote
+
+from openzim_mcp import page_index
+from openzim_mcp.worker import link_index
+from openzim_mcp.worker.entry_numbers import EntryNumbers
+from openzim_mcp.worker.link_index import NUMBER_BITS, bucket_size, pack_edges, unpack_edges
+from openzim_mcp.worker.readers.html.hrefs import find_hrefs
+from openzim_mcp.worker.readers.html.links import LinkResolver
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+    from openzim_mcp.calls.archive import ScanPages
+    from openzim_mcp.worker.zim import Archive
+
+_MAX_KNOWN_HREFS = 100_000
+_MAX_EDGES = 500_000
+"""So many links are held in memory at most."""
+_EDGES_PER_ROW = 4096
+_OF_PAGE = ("#", "?")
+"""An href that starts so depends on the page, not only on its folder."""
+
+
+class LinkCollector:
+    """Collects each link once: the page that it stands on, and the entry that it leads to."""
+
+    schema: ClassVar[str] = link_index.SCHEMA
+
+    def __init__(self, archive: Archive, database: sqlite3.Connection, job: ScanPages) -> None:
+        self._identity = archive.identity
+        self._entry_count = archive.entry_count
+        self._numbers = EntryNumbers(archive.records(), archive.entry_count, has_new_scheme=archive.has_new_scheme)
+        self._database = database
+        self._max_bytes = job.max_mb * 1_000_000
+        self._edges = array("Q")
+        self._folder = ""
+        self._known_hrefs: dict[str, int | None] = {}
+        """The entries that the hrefs of pages in `_folder` lead to."""
+        self._part: int = self._query("SELECT ifnull(max(part), 0) FROM found_links")
+        self._bytes: int = self._query("SELECT ifnull(sum(length(edges)), 0) FROM found_links")
+        self._counts = self._load_counts()
+        """How many pages link to each entry, where the lists are not kept."""
+
+    def _query(self, query: str) -> int:
+        return int(self._database.execute(query).fetchone()[0])
+
+    def add(self, entry_id: int, path: str, title: str, raw: bytes) -> None:  # noqa: ARG002  the links are in the bytes
+        """Take the links of a page."""
+        targets = self._find_targets(path, raw)
+        targets.discard(entry_id)
+        self._edges.extend([target << NUMBER_BITS | entry_id for target in targets])
+        if len(self._edges) > _MAX_EDGES:
+            self.save()
+
+    def _find_targets(self, path: str, raw: bytes) -> set[int]:
+        base, hrefs = find_hrefs(raw)
+        resolver = LinkResolver(path, base)
+        folder = posixpath.dirname(path)
+        if folder != self._folder or len(self._known_hrefs) > _MAX_KNOWN_HREFS:
+            self._folder, self._known_hrefs = folder, {}
+        known = self._known_hrefs if not base else {}
+        targets: set[int] = set()
+        for href in hrefs:
+            number = known[href] if href in known else self._find_target(resolver, href)
+            if not href.startswith(_OF_PAGE):
+                known[href] = number
+            if number is not None:
+                targets.add(number)
+        return targets
+
+    def _find_target(self, resolver: LinkResolver, href: str) -> int | None:
+        """Return the number of the entry that an href leads to; None if it leads out of the archive or nowhere."""
+        resolved = resolver.resolve(href)
+        if resolved is None or resolved[0] == "external" or href.startswith("#"):
+            return None
+        target = resolved[1]
+        without_query = target.partition("?")[0]
+        spellings = dict.fromkeys((target, unquote(target), without_query, unquote(without_query)))
+        numbers = (self._numbers.find(spelling) for spelling in spellings if spelling)
+        return next((number for number in numbers if number is not None), None)
+
+    def save(self) -> None:
+        """Write the links that were found, sorted, into the rows of their targets."""
+        edges = sorted(self._edges)
+        self._edges = array("Q")
+        if self._counts is not None:
+            self._count(edges)
+            self._save_counts()
+            return
+        self._part += 1
+        size = bucket_size(self._entry_count)
+        for bucket, group in groupby(edges, lambda edge: (edge >> NUMBER_BITS) // size):
+            packed = pack_edges(list(group))
+            self._bytes += len(packed)
+            self._database.execute("INSERT INTO found_links VALUES (?, ?, ?)", (bucket, self._part, packed))
+        if self._bytes > self._max_bytes:
+            self._drop_lists()
+
+    def _drop_lists(self) -> None:
+        """Only count from now on, as the lists take too much."""
+        self._counts = array("I", bytes(4 * self._entry_count))
+        for bucket in self._buckets():
+            self._count(self._read_bucket(bucket))
+        self._database.execute("DELETE FROM found_links")
+        page_index.write_property(self._database, "links", "counted")
+        self._save_counts()
+
+    def _count(self, edges: Sequence[int]) -> None:
+        assert self._counts is not None
+        for edge in edges:
+            self._counts[edge >> NUMBER_BITS] += 1
+
+    def _load_counts(self) -> array[int] | None:
+        row = self._database.execute("SELECT counts FROM link_counts").fetchone()
+        return array("I", zlib.decompress(row[0])) if row else None
+
+    def _save_counts(self) -> None:
+        assert self._counts is not None
+        self._database.execute("DELETE FROM link_counts")
+        self._database.execute("INSERT INTO link_counts VALUES (?)", (zlib.compress(self._counts.tobytes(), 1),))
+
+    def _buckets(self) -> list[int]:
+        return [bucket for (bucket,) in self._database.execute("SELECT DISTINCT bucket FROM found_links")]
+
+    def _read_bucket(self, bucket: int) -> list[int]:
+        rows = self._database.execute("SELECT edges FROM found_links WHERE bucket = ?", (bucket,))
+        return sorted(edge for (packed,) in rows for edge in unpack_edges(packed))
+
+    def finish(self) -> None:
+        """Write all links in the order of their targets, and how many lead to each entry."""
+        if self._counts is None:
+            self._counts = array("I", bytes(4 * self._entry_count))
+            for first, packed in self._merged_rows():
+                self._database.execute("INSERT INTO inbound_links VALUES (?, ?)", (first, packed))
+        many = ((target, count) for target, count in enumerate(self._counts) if count >= link_index.MAX_IN_DEGREE)
+        self._database.executemany("INSERT INTO many_links VALUES (?, ?)", many)
+        for table in ("found_links", "link_counts"):
+            self._database.execute(f"DELETE FROM {table}")  # noqa: S608
+        link_index.save_in_degrees(self._identity, self._counts)
+
+    def _merged_rows(self) -> Iterator[tuple[int, bytes]]:
+        for bucket in self._buckets():
+            edges = self._read_bucket(bucket)
+            self._count(edges)
+            for start in range(0, len(edges), _EDGES_PER_ROW):
+                row = edges[start : start + _EDGES_PER_ROW]
+                yield row[0], pack_edges(row)
