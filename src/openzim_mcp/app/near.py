@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from openzim_mcp.app.app import App
     from openzim_mcp.calls.places import PlaceHits
-    from openzim_mcp.pool.pool import Outcomes, ProgressCallback
+    from openzim_mcp.pool.outcomes import Outcomes, ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile
 
 _KILOMETRE = 1000
