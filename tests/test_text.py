@@ -226,3 +226,18 @@ def test_sizes_are_in_powers_of_1000(size: float, formatted: str) -> None:
 )
 def test_place_names_section_and_page_or_time(section: str, locator: str, place: str) -> None:
     assert text.place_in_page(section, locator) == place
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("These are needed:\n", True),
+        ("`textwrap.dedent(text)`\n", True),
+        ("**Note**\n", True),
+        ("`dedent` removes whitespace.\n", False),
+        ("`dedent` and `indent`\n", False),
+        ("It is over.", False),
+    ],
+)
+def test_introduction_ends_with_a_colon_or_is_a_term(line: str, *, expected: bool) -> None:
+    assert text.is_introduction(line) is expected

@@ -55,6 +55,8 @@ _INSIDE_WORD = frozenset("'’&.")
 _NOT_A_WORD = re.compile(r"[^\w ]+")
 _INSIDE_TITLE_WORD = re.compile("['’.]")
 
+_TERM_LINE = re.compile(r"(?:`[^`\n]+`|\*\*[^*\n]+\*\*)\n\s*")
+"""A line that is all code or all bold: the term of a definition, or a title."""
 _SPACED_MARKS = ".!?…\u0589\u061f\u06d4।॥።។။"
 _UNSPACED_MARKS = "。\uff01\uff1f"
 SENTENCE_MARKS = _SPACED_MARKS + _UNSPACED_MARKS
@@ -222,8 +224,8 @@ def sentence_ends(text: str, start: int = 0, stop: int | None = None) -> Iterato
 
 
 def is_introduction(text: str) -> bool:
-    """Return whether a sentence or line introduces what follows: it ends with a colon."""
-    return text.rstrip(" \n*_").endswith((":", "："))  # noqa: RUF001
+    """Return whether a sentence or line introduces what follows: it ends with a colon, or is a term by itself."""
+    return _TERM_LINE.fullmatch(text) is not None or text.rstrip(" \n*_").endswith((":", "："))  # noqa: RUF001
 
 
 def best_cut(text: str, earliest: int, latest: int) -> int:
