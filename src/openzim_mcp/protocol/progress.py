@@ -27,16 +27,13 @@ class ProgressReporter:
 
     async def run(self, work: Awaitable[_Result]) -> _Result:
         """Return the result of some work, with a sign of life for every second that it goes on without a report."""
-        error: Exception | None = None
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._send_signs_of_life)
-            try:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._send_signs_of_life)
                 result = await work
-            except Exception as raised:  # noqa: BLE001  passed on as it is: the group would wrap it
-                error = raised
-            tasks.cancel_scope.cancel()
-        if error is not None:
-            raise error
+                tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as failures:  # the group has wrapped the error of the work
+            raise failures.exceptions[0] from None
         return result
 
     async def _send_signs_of_life(self) -> None:
