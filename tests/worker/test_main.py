@@ -17,6 +17,7 @@ from openzim_mcp import calls, errors, worker
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.calls.search import EstimateAnswer, Question, SearchText
 from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle_request
+from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search.answer import estimate_answer
 from openzim_mcp.worker.search.fulltext import search_text
 from support.archives import write_zim
@@ -93,6 +94,17 @@ def test_archives_are_closed_at_the_memory_limit(town_zim: Path, tmp_path: Path)
     open_copies(archives, town_zim, tmp_path, 3)
 
     assert open_files_in(tmp_path) == {"2"}
+
+
+def test_documents_of_a_closed_archive_are_dropped(town_zim: Path, tmp_path: Path) -> None:
+    archives = OpenArchives(max_descriptors=4, max_data_bytes=UNLIMITED)
+    archive = archives.open("towns", [str(town_zim)])
+    _, document = article.load_page(archive, "Ravenport")
+    assert article.load_page(archive, "Ravenport")[1] is document
+
+    open_copies(archives, town_zim, tmp_path, 1)
+
+    assert article.load_page(archive, "Ravenport")[1] is not document
 
 
 @pytest.mark.parametrize("function", ["os:getcwd", "never_imported:run", "search.snippets:snippet"])
