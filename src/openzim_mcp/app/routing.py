@@ -1,8 +1,8 @@
 """Which of many archives to ask: those that have most of the words, by their records, before one is opened.
 
 A rare word counts more than a frequent one, and an archive that has it in several articles more than one that has it
-once. Of 1,000 archives with 32 articles each, the one with the answer is among the fifty for 94 of 100 questions
-(`benchmarks/many_archives.py`).
+once. Of 1,000 archives with 32 articles each, the one with the answer was among the fifty for .94 of 150 questions
+(`benchmarks/RESULTS.md`, Many archives).
 """
 
 from __future__ import annotations
