@@ -3,6 +3,7 @@
     python benchmarks/many_archives.py                       10, 100 and 1,000 archives, into RESULTS.md
     python benchmarks/many_archives.py --print 10 1000       these numbers of archives, printed
     python benchmarks/many_archives.py --label before …      names the version in the table
+    python benchmarks/many_archives.py --routing 1000        how often the archive with the answer is asked, printed
 
 Archives of 32 articles each are made of `ir_mid.zim` in `../shared`, read at run time, and kept in the cache directory
 (`--archives` names another one) for the next run: libzim takes minutes to write a thousand. The questions are those of
@@ -35,6 +36,15 @@ from libzim.writer import Creator
 from measure import OURS, ROOT, Server, process_tree, report, table
 from reading import pages
 from search import Page
+
+from openzim_mcp.app.query.archive_fit import count_words as add_counts
+from openzim_mcp.app.query.archive_fit import word_weights
+from openzim_mcp.app.query.questions import analyze_question
+from openzim_mcp.app.routing import MAX_ASKED, score_archives
+from openzim_mcp.calls.search import CountWords, Question
+from openzim_mcp.worker.main import OpenArchives
+from openzim_mcp.worker.search.vocabulary import count_words
+from openzim_mcp.worker.zim import ClosedArchive
 
 EVAL = ROOT.parent / "shared" / "eval"
 SOURCE = EVAL / "zims" / "ir_mid.zim"
@@ -192,6 +202,26 @@ def _measure_questions(server: Server, questions: list[dict[str, Any]]) -> dict[
     }
 
 
+def measure_routing(archives: list[Path], count: int) -> str:
+    """Return how often the archive with the article of a question is among those with most of its words."""
+    holders = {path: archive.name for archive in archives for path, _ in pages(archive)}
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["XDG_CACHE_HOME"] = cache
+        opened = OpenArchives(max_descriptors=1000, max_data_bytes=1 << 29)
+        closed = {path.name: opened.closed(path.stem, [str(path)]) for path in archives}
+        rows = [row for row in load_questions(count) if row["path"] in holders]
+        ranks = [_rank_of(holders[row["path"]], closed, analyze_question(row["q"])) for row in rows]
+    shares = [f"{sum(rank < limit for rank in ranks) / len(ranks):.2f}" for limit in (1, 20, MAX_ASKED)]
+    return table([f"{len(archives)} archives, {len(ranks)} questions", "first", "in 20", f"in {MAX_ASKED}"],
+                 [["archive with the answer", *shares]])  # fmt: skip
+
+
+def _rank_of(name: str, archives: dict[str, ClosedArchive], question: Question) -> int:
+    known = {other: count_words(archive, CountWords(question)) for other, archive in archives.items()}
+    scores = score_archives(question, known, word_weights(add_counts(known)))
+    return sum(score > scores.get(name, 0.0) for score in scores.values())
+
+
 def main() -> None:
     """Build what is missing and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -199,8 +229,14 @@ def main() -> None:
     parser.add_argument("--archives", type=Path, default=Path.home() / ".cache" / "openzim-mcp-benchmarks" / "many")
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--label", default="")
+    parser.add_argument("--routing", type=int, metavar="ARCHIVES")
     parser.add_argument("--print", action="store_true", help="print the table only")
     options = parser.parse_args()
+    if options.routing:
+        write_archives(options.archives, options.routing)
+        paths = sorted(options.archives.glob("*.zim"))[: options.routing]
+        print(measure_routing(paths, options.questions))
+        return
     write_archives(options.archives, max(options.counts))
     archives = sorted(options.archives.glob("*.zim"))
     columns = {count: measure_library(archives[:count], options.questions) for count in options.counts}

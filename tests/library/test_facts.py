@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.calls.archive import ChecksumResult
-from openzim_mcp.library.facts import Crash, FactStore, Incident
+from openzim_mcp.calls.archive import ChecksumResult, Description
+from openzim_mcp.library.facts import Crash, FactStore, Incident, SavedDescription
 from openzim_mcp.library.scan import Scanner
 from openzim_mcp.zimfile import ArchiveFile
 from support.archives import archive_file, write_zim
@@ -168,3 +168,26 @@ def test_facts_of_removed_files_are_forgotten_except_crashes(tmp_path: Path) -> 
     scanner.scan()
 
     assert {name for name, archive in archives.items() if store.of(archive.identity).header} == {"crashed", "kept"}
+
+
+def test_descriptions_are_known_to_other_processes_if_wanted(tmp_path: Path, town_zim: Path) -> None:
+    archive = archive_file(town_zim)
+    description = Description("Towns", "", "eng", "", "", "", 3, None, False, None, True, True, False, "other")
+    FactStore(str(tmp_path / "kept")).save_descriptions([(archive, description)])
+    FactStore(str(tmp_path / "not"), keeps_descriptions=False).save_descriptions([(archive, description)])
+
+    another = FactStore(str(tmp_path / "kept"))
+    another.load_descriptions([archive])
+
+    assert another.of(archive.identity).description == description
+    assert not (tmp_path / "not").exists()
+
+
+def test_description_of_another_version_is_not_used(tmp_path: Path, town_zim: Path) -> None:
+    archive, store = archive_file(town_zim), FactStore(str(tmp_path))
+    description = Description("Towns", "", "eng", "", "", "", 3, None, False, None, True, True, False, "other")
+    store.save(archive, "description", SavedDescription("0.1", description))
+
+    store.load_descriptions([archive])
+
+    assert store.of(archive.identity).is_new

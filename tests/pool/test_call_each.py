@@ -114,6 +114,33 @@ async def test_other_requests_have_their_turn(copies: list[ArchiveFile], monkeyp
     assert seen[0] < len(copies)
 
 
+async def test_archive_that_takes_long_does_not_delay_the_others(
+    copies: list[ArchiveFile], other_pids: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openzim_mcp.pool.pool._LONG_CALL_SECONDS", 0.2)
+    pool = make_pool(workers=2)
+    enough = anyio.Event()
+    results: list[set[str]] = []
+
+    async def progress(done: int, total: int) -> None:
+        if done == total - 1:
+            enough.set()
+
+    async def ask() -> None:
+        results.append(set((await pool.call_each(copies, ReadMetadata(), progress=progress)).results))
+
+    async with pool.running():
+        await pool.call(copies[0], ReadMetadata())
+        (pid,) = [pid for pid in child_pids(os.getpid()) if pid not in other_pids]
+        os.kill(pid, signal.SIGSTOP)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await enough.wait()
+            os.kill(pid, signal.SIGCONT)
+
+    assert results == [{archive.name for archive in copies}]
+
+
 async def test_archives_are_asked_again_when_their_worker_is_killed(
     copies: list[ArchiveFile], other_pids: set[int]
 ) -> None:

@@ -18,6 +18,7 @@ from openzim_mcp import calls, errors, worker
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.calls.search import EstimateAnswer, Question, SearchText
 from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle_request
+from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search.answer import estimate_answer
 from openzim_mcp.worker.search.fulltext import search_text
 from openzim_mcp.worker.zim import enlarge_cluster_cache, reduce_cluster_cache
@@ -113,6 +114,17 @@ def test_fewer_clusters_are_kept_in_little_memory() -> None:
     enlarge_cluster_cache(256)
 
     assert get_cluster_cache_max_size() == 16 << 20
+
+
+def test_documents_of_a_closed_archive_are_dropped(town_zim: Path, tmp_path: Path) -> None:
+    archives = OpenArchives(max_descriptors=4, max_data_bytes=UNLIMITED)
+    archive = archives.open("towns", [str(town_zim)])
+    _, document = article.load_page(archive, "Ravenport")
+    assert article.load_page(archive, "Ravenport")[1] is document
+
+    open_copies(archives, town_zim, tmp_path, 1)
+
+    assert article.load_page(archive, "Ravenport")[1] is not document
 
 
 @pytest.mark.parametrize("function", ["os:getcwd", "never_imported:run", "search.snippets:snippet"])

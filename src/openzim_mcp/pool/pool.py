@@ -168,13 +168,15 @@ class Pool:
             try:
                 await self._request_each(remaining[: -_MAX_ARCHIVES - 1 : -1], call, collect, leave_others)
             except WorkerExited:
-                to_repeat.append(remaining.pop())
+                to_repeat += remaining[-1:]  # none if it was one of those that are left to another worker
+                del remaining[-1:]
             except errors.WorkerFailed as error:  # no worker can be started
                 while remaining:
                     await collected.add(remaining.pop(), _raise(error))
             except errors.OpenZimMcpError as error:
-                archive = remaining.pop()
-                await collected.add(archive, self._call_without_index(archive, call, error))
+                for archive in remaining[-1:]:
+                    remaining.pop()
+                    await collected.add(archive, self._call_without_index(archive, call, error))
         await self._call_one_by_one(to_repeat, call, collected)
 
     async def _call_cached(self, archive: ArchiveFile, call: Call[Result]) -> Result:
@@ -276,8 +278,13 @@ class Pool:
     ) -> None:
         """Send a call and hand over the replies; `pending` keeps the archives without one, the next one last."""
         await worker.send(call, [self._target(archive) for archive in reversed(pending)], _TURN_SECONDS)
+        has_left_others = False
         while pending:
-            reply = await self._receive(worker, leave_others if len(pending) > 1 else None)
+            is_ignored = has_left_others  # another worker was asked
+            if not has_left_others:
+                has_left_others = await self._wait_long(worker, leave_others if len(pending) > 1 else None)
+            with anyio.fail_after(self._deadline):
+                reply = await worker.receive()
             if isinstance(reply, calls.Paused):
                 break
             archive = pending.pop()
@@ -286,18 +293,20 @@ class Pool:
             if _is_out_of_memory(reply):
                 await worker.stop()
                 pending.clear()
-            await on_reply(archive, reply)
+            if not is_ignored:
+                await on_reply(archive, reply)
         if worker.is_alive:
             self._put_idle(worker)
 
-    async def _receive(self, worker: WorkerProcess, leave_others: Callable[[], None] | None) -> calls.Reply:
-        """Return the next reply, or raise `TimeoutError`; after a while, leave the other archives to other workers."""
-        with anyio.fail_after(self._deadline):
-            if leave_others:
-                with anyio.move_on_after(_LONG_CALL_SECONDS):
-                    return await worker.receive()
-                leave_others()  # this worker's turn is over after its reply
-            return await worker.receive()
+    async def _wait_long(self, worker: WorkerProcess, leave_others: Callable[[], None] | None) -> bool:
+        """Wait for a reply for a while; if there is none, leave the other archives to other workers, and say so."""
+        if leave_others is None:
+            return False
+        with anyio.move_on_after(_LONG_CALL_SECONDS):
+            await worker.wait()
+            return False
+        leave_others()
+        return True
 
     def _target(self, archive: ArchiveFile) -> calls.Target:
         crashed_entries = self.facts.of(archive.identity).crashed_entries

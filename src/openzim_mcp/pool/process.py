@@ -121,10 +121,19 @@ class WorkerProcess:
                 on_progress(reply)
         return reply
 
+    async def wait(self) -> None:
+        """Wait until a reply begins, or the process has ended; `receive` says which."""
+        with contextlib.suppress(anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
+            await self._receive_length()
+
+    async def _receive_length(self) -> int:
+        if self._frame_bytes is None:
+            (self._frame_bytes,) = calls.LENGTH.unpack(await self._output.receive_exactly(calls.LENGTH.size))
+        return self._frame_bytes
+
     async def _receive_frame(self) -> calls.Reply:
         try:
-            if self._frame_bytes is None:
-                (self._frame_bytes,) = calls.LENGTH.unpack(await self._output.receive_exactly(calls.LENGTH.size))
+            self._frame_bytes = await self._receive_length()
             if self._frame_bytes > calls.MAX_FRAME_BYTES:
                 raise errors.OpenZimMcpArchiveError(
                     f"The answer is too large ({self._frame_bytes} bytes).", hint="Ask for less."

@@ -16,7 +16,7 @@ from openzim_mcp.calls.search import (
 )
 from openzim_mcp.worker.search.answer import estimate_answer, find_passages, score_titles, split_sentences
 from openzim_mcp.worker.zim import Archive
-from support.archives import write_zim
+from support.archives import build_index, write_zim
 
 
 def ask(archive: Archive, query: str) -> Passages:
@@ -75,6 +75,22 @@ def test_estimate_of_a_thai_archive_is_unknown(tmp_path: Path) -> None:
 
     assert estimate_answer(archive, EstimateAnswer(Question("แตงโมคืออะไร"))) == Estimate("other", WordCounts())
     assert estimate_answer(archive, EstimateAnswer(Question("watermelon"))).coverage == []
+
+
+def test_estimate_without_an_index_is_that_of_our_own(tmp_path: Path) -> None:
+    path = write_zim(tmp_path / "plain.zim", {"Ravenport": "<p>A harbour town of the Isles.</p>"}, index=False)
+    archive = Archive("plain", [str(path)])
+    call = EstimateAnswer(Question("harbour of Ravenport"))
+    before = estimate_answer(archive, call)
+    build_index(path)
+
+    (coverage,) = estimate_answer(archive, call).coverage or [{}]
+
+    assert before.coverage is None
+    assert set(coverage) == {"harbour", "ravenport"}
+    assert estimate_answer(archive, EstimateAnswer(Question("zebra crossing"))).coverage == [
+        {"zebra": 0.0, "crossing": 0.0}
+    ]
 
 
 @pytest.mark.parametrize(

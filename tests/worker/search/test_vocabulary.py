@@ -106,6 +106,17 @@ def test_damaged_record_is_made_again(isles_zim: Path, own_cache: Path, damage: 
     assert len(record.read_bytes()) > len(damage)
 
 
+def test_record_that_was_cut_off_is_read_to_its_end(isles_zim: Path, own_cache: Path) -> None:
+    call = CountWords(Question("Ravenport harbour zebra"))
+    count_words(closed(isles_zim, []), call)
+    (record,) = own_cache.glob("*/words")
+    content = record.read_bytes()
+    for size in range(content.index(b"\n") + 1, len(content), 7):
+        record.write_bytes(content[:size])
+
+        assert frequencies(count_words(closed(isles_zim, []), call))["zebra"] == 0
+
+
 def test_titles_count_where_there_is_no_index(tmp_path: Path) -> None:
     path = write_zim(
         tmp_path / "plain.zim", {"Sea_Otter": "<p>A mammal</p>", "River_otter": "<p>Another</p>"}, index=False

@@ -84,8 +84,8 @@ class Vocabulary(NamedTuple):
     def _count(self, term: str) -> int:
         key = term.encode()
         start = self._line_from(key)
-        found, _, count = self.record[start : self.record.find(b"\n", start)].partition(b"\t")
-        return int(count) if found == key else 0
+        found, _, count = self.record[start : self._line_end(start)].partition(b"\t")
+        return int(count) if found == key and count.isdigit() else 0
 
     def has_prefix(self, prefix: str) -> int:
         """Return 1 if a term starts so, else 0."""
@@ -98,12 +98,16 @@ class Vocabulary(NamedTuple):
         low, high = self.end_of_head + 1, len(self.record)
         while low < high:
             start = self.record.rfind(b"\n", low - 1, (low + high) // 2) + 1
-            end = self.record.find(b"\n", start)
+            end = self._line_end(start)
             if self.record[start:end].partition(b"\t")[0] < key:
                 low = end + 1
             else:
                 high = start
         return low
+
+    def _line_end(self, start: int) -> int:
+        end = self.record.find(b"\n", start)
+        return len(self.record) if end < 0 else end
 
 
 def count_words(archive: ClosedArchive, call: CountWords) -> KnownWords:
