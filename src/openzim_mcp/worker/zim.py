@@ -496,6 +496,13 @@ class Archive:
             return None if entry is None else int(entry._index)  # noqa: SLF001
         return None
 
+    def target_number(self, path: str) -> int | None:
+        """Return the number of the entry at a path, redirects followed; None if there is none."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            if self._zim.has_entry_by_path(path):
+                return int(_target(self._zim.get_entry_by_path(path))._index)  # noqa: SLF001
+        return None
+
     def title_of(self, path: str) -> str:
         """Return the title of the entry at a path."""
         with self._translated_errors():
