@@ -36,11 +36,9 @@ def archive(tmp_path: Path) -> Archive:
 
 
 def test_articles_that_the_same_pages_link_to_are_related(archive: Archive) -> None:
-    related = find_related(archive, FindRelated("Tea", 0, 4)).related
+    related = find_related(archive, FindRelated("Tea", 0, 2)).related
 
-    assert related[0] == RelatedArticle("Coffee", "Coffee", mentions=0)
-    assert RelatedArticle("Cup", "Cup", mentions=1) in related
-    assert related[-1].path != "Coffee"
+    assert related == [RelatedArticle("Cup", "Cup", mentions=1), RelatedArticle("Coffee", "Coffee", mentions=0)]
 
 
 def test_article_that_everything_links_to_is_less_related(archive: Archive) -> None:

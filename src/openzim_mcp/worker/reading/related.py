@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LINK_WEIGHT = 1.0
 _LINK_BACK_WEIGHT = 1.0
 _LEAD_WEIGHT = 0.5
-_CITED_TOGETHER_WEIGHT = 4.0
+_CITED_TOGETHER_WEIGHT = 1.5
 _MAX_CITING_PAGES = 30
 """How many of the pages that link to an article are read for what else they link to."""
 _MAX_PAGE_BYTES = 1 << 20
