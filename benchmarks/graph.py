@@ -4,14 +4,14 @@
     python benchmarks/graph.py --only related      one part
     python benchmarks/graph.py --only cost --articles 3000
 
-- cost: the job on archives of ../shared/zims and on a made one of long articles (the texts of `wiki_real_pub`, repeated,
-  each with 100 links by a power law): CPU per page, MB of pages per second, bytes per link on disk, peak memory (before:
-  the same process without the job). Each archive in a process of its own.
-- related: of 40 articles with at least ten links, the share of the first ten related articles that are in a category of the
-  article, or share three or more links with it; by links of pages (without the index), and by the index.
+- cost: the job on archives of ../shared/zims and on a made one (the texts of `wiki_real_pub`, repeated, each with 100
+  links by a power law): CPU per page, MB of pages per second, bytes per link on disk, peak memory (in brackets: before
+  the job). Each archive in a process of its own.
+- related: of 40 articles with at least ten links, the share of the first ten related articles that are in a category of
+  the article, or share three or more links with it; by links of pages (without the index), and by the index.
 
-That the lists are right is tested: tests/worker/jobs/test_link_collector.py compares all entries of five archives, and of
-made ones, with a slow reference, a parser and libzim's look-ups.
+That the lists are right is tested: tests/worker/jobs/test_link_collector.py compares all entries of five archives, and
+of made ones, with a slow reference, a parser and libzim's look-ups.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from libzim.writer import Creator, Hint, Item, StringProvider
+from libzim.writer import Creator
+from search import Page
 
 from openzim_mcp import page_index
 from openzim_mcp.calls.archive import ScanPages
@@ -58,29 +59,6 @@ MIN_SHARED_LINKS = 3
 RELATED = 10
 
 
-class Page(Item):
-    """A page of a made archive."""
-
-    def __init__(self, path: str, content: bytes) -> None:
-        super().__init__()
-        self.path, self.content = path, content
-
-    def get_path(self) -> str:
-        return self.path
-
-    def get_title(self) -> str:
-        return self.path.replace("_", " ")
-
-    def get_mimetype(self) -> str:
-        return "text/html"
-
-    def get_contentprovider(self) -> StringProvider:
-        return StringProvider(self.content)
-
-    def get_hints(self) -> dict[Hint, int]:
-        return {Hint.FRONT_ARTICLE: True}
-
-
 def write_articles(path: Path, articles: int, max_chars: int) -> None:
     """Write an archive of articles with links by a power law."""
     source = Archive("source", [str(ZIMS / "built/wiki_real_pub.zim")])
@@ -92,7 +70,8 @@ def write_articles(path: Path, articles: int, max_chars: int) -> None:
             targets = {int(articles * chance.random() ** 3) for _ in range(LINKS_PER_ARTICLE)}
             links = "".join(f'<a href="Article_{target}">{target}</a> ' for target in targets)
             text = texts[number % len(texts)].partition(b"<body")[2].partition(b">")[2][:max_chars].rpartition(b"<")[0]
-            creator.add_item(Page(f"Article_{number}", links.encode() + text))
+            name = f"Article_{number}"
+            creator.add_item(Page(name, name.replace("_", " "), links + text.decode(errors="replace")))
         creator.set_mainpath("Article_0")
 
 
@@ -120,8 +99,8 @@ def measure_scan(path: str) -> None:
         links = sum(degrees or [])
         disk = os.path.getsize(page_index.index_path(archive.identity))
     print(
-        f"| {Path(path).stem} | {pages:,} | {size / 1e6:.0f} | {links:,} | {seconds:.2f} | {1e3 * seconds / pages:.3f} | "
-        f"{size / 1e6 / seconds:.0f} | {disk / max(1, links):.2f} | {peak_memory():.0f} ({memory_before:.0f}) |"
+        f"| {Path(path).stem} | {pages:,} | {size / 1e6:.0f} | {links:,} | {seconds:.2f} | {1e3 * seconds / pages:.3f} "
+        f"| {size / 1e6 / seconds:.0f} | {disk / max(1, links):.2f} | {peak_memory():.0f} ({memory_before:.0f}) |"
     )
 
 

@@ -1,4 +1,4 @@
-"""The articles related to one by the index of links: linked both ways, or linked to by the same pages (co-citation)."""
+"""The articles related to one by the index of links: linked both ways, by the same pages (co-citation), or alike."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ _LINK_WEIGHT = 1.0
 _LINK_BACK_WEIGHT = 1.0
 _LEAD_WEIGHT = 0.5
 _CITED_TOGETHER_WEIGHT = 1.5
+_SHARED_LINK_WEIGHT = 0.2
+_MAX_SHARED_LINKS = 10
+_MAX_COMPARED_ARTICLES = 20
+"""How many of the nearest articles are read for the links that they share with the article."""
 _MAX_CITING_PAGES = 30
 """How many of the pages that link to an article are read for what else they link to."""
 _MAX_PAGE_BYTES = 1 << 20
@@ -50,9 +54,21 @@ def rank_by_links(archive: Archive, path: str, mentions: Mapping[str, int], lead
         together = max(0.0, min(cited[target] * share, degrees[target]) - by_chance)
         nearness = together / math.sqrt(len(sources) * degrees[target]) if together else 0.0
         scores[target] = score / math.log2(2 + degrees[target]) + _CITED_TOGETHER_WEIGHT * nearness
-    best = sorted(scores, key=lambda target: (-scores[target], target))[:_MAX_CANDIDATES]
+    _add_shared_links(archive, scores, set(linked))
+    best = _best(scores, _MAX_CANDIDATES)
     paths = (archive.path_by_id(target) for target in best)
     return [related for related in paths if is_page(archive.mime_type_of(related))]
+
+
+def _best(scores: Mapping[int, float], count: int) -> list[int]:
+    return sorted(scores, key=lambda target: (-scores[target], target))[:count]
+
+
+def _add_shared_links(archive: Archive, scores: dict[int, float], linked: set[int]) -> None:
+    """Add to the scores of the nearest articles for each link that they share with the article."""
+    for target in _best(scores, _MAX_COMPARED_ARTICLES):
+        shared = len(_read_targets(archive, target) & linked)
+        scores[target] += _SHARED_LINK_WEIGHT * min(shared, _MAX_SHARED_LINKS)
 
 
 def _count_citations(archive: Archive, sources: Sequence[int]) -> Counter[int]:
@@ -60,11 +76,16 @@ def _count_citations(archive: Archive, sources: Sequence[int]) -> Counter[int]:
     cited: Counter[int] = Counter()
     step = max(1, len(sources) // _MAX_CITING_PAGES)
     for source in sources[::step][:_MAX_CITING_PAGES]:
-        page = archive.read_page(source, _MAX_PAGE_BYTES)
-        if page is not None:
-            base, hrefs = find_hrefs(page.content)
-            resolver = LinkResolver(page.path, base)
-            links = {link[1] for href in hrefs if (link := resolver.resolve(href)) and link[0] == "internal"}
-            targets = {archive.target_number(link) for link in links}
-            cited.update(target for target in targets if target is not None)
+        cited.update(_read_targets(archive, source))
     return cited
+
+
+def _read_targets(archive: Archive, number: int) -> set[int]:
+    """Return the numbers of the entries that a page links to."""
+    page = archive.read_page(number, _MAX_PAGE_BYTES)
+    if page is None:
+        return set()
+    base, hrefs = find_hrefs(page.content)
+    resolver = LinkResolver(page.path, base)
+    links = {link[1] for href in hrefs if (link := resolver.resolve(href)) and link[0] == "internal"}
+    return {target for link in links if (target := archive.target_number(link)) is not None}
