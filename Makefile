@@ -50,6 +50,7 @@ bench: $(READY) ## measure, and compare with other servers from PyPI
 	$(BIN)/python benchmarks/people.py
 	$(BIN)/python benchmarks/research.py
 	$(BIN)/python benchmarks/kinds.py
+	$(BIN)/python benchmarks/places.py
 	$(BIN)/python benchmarks/protocol.py
 	$(BIN)/python benchmarks/client_tokens.py
 	$(BIN)/python benchmarks/appview.py

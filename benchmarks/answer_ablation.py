@@ -48,7 +48,7 @@ ABLATIONS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "without answers before the asker's post": partial(without_weights, "asked_post", "answer_post", "answer_page"),
     "without the lead of the article": partial(without_weights, "lead"),
     "without rough passages": partial(
-        mock.patch.object, candidate_pages, "_LIMITS", ((math.inf, candidate_pages.ReadingLimits(12, 12)),)
+        mock.patch.object, candidate_pages, "_LIMITS", ((math.inf, candidate_pages.ReadingLimits(12, 12, 12)),)
     ),
     "without passages near in meaning": partial(
         mock.patch.object, word_search, "find_near", lambda _index, _question: []

@@ -318,6 +318,7 @@ async def measure_soak(options: argparse.Namespace) -> str:
         await asyncio.sleep(5)
         rows.append(["after the last client left", *Usage.of(server).cells])
     header = ["18 clients", "server, MB", "worker processes, MB", "file descriptors", "processes"]
+    print(*use.failures, sep="\n", file=sys.stderr)
     return f"{table(header, rows)}\n\nResults: {_describe(use.results)}. Meanwhile: {_describe(chaos)}."
 
 

@@ -7,7 +7,7 @@ import random
 import time
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from http_load import HEADERS, INITIALIZE_VERSION, MIX, STATELESS_VERSION, Client, Connection
 
@@ -22,6 +22,8 @@ class MixedUse:
         self._server = server
         self._end_time = time.monotonic() + seconds
         self.results: Counter[str] = Counter()
+        self.failures: list[str] = []
+        """The calls that failed, with their arguments."""
         self._calls = [work.calls(MIX) for work in workloads]
 
     async def run(self, clients: int) -> None:
@@ -42,12 +44,18 @@ class MixedUse:
                 await client.begin()
                 await self._listen(client, stream)
                 for _ in range(generator.randrange(5, 30)):
-                    self.results[await client.call(*next(generator.choice(self._calls)))] += 1
+                    await self._call(client, *next(generator.choice(self._calls)))
                     await asyncio.sleep(generator.random() * 0.4)
                 if generator.random() < 0.5:
                     stream.reset()
                 status = await client.end()
                 self.results["ok" if status == 200 else f"DELETE: {status}"] += 1
+
+    async def _call(self, client: Client, tool: str, arguments: dict[str, Any]) -> None:
+        outcome = await client.call(tool, arguments)
+        self.results[outcome] += 1
+        if outcome != "ok":
+            self.failures.append(f"{outcome}: {tool} {arguments}")
 
     async def _listen(self, client: Client, stream: Connection) -> None:
         if client.version == STATELESS_VERSION:

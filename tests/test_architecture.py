@@ -61,6 +61,7 @@ OWNERS = {
         "worker/reading/long_documents.py",
         "worker/search/candidates.py",
         "worker/search/spelling.py",
+        "worker/search/vocabulary.py",
         "worker/search/word_search.py",
         "worker/zim.py",
     },

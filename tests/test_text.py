@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import random
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -145,6 +147,25 @@ def test_sentence_ends_split_a_text(sentences: list[str]) -> None:
     assert [joined[start:end] for start, end in itertools.pairwise(ends)] == sentences
 
 
+def random_texts(pieces: Sequence[str]) -> Iterator[str]:
+    generator = random.Random(0)
+    for _ in range(3000):
+        yield "".join(generator.choices(pieces, k=generator.randrange(1, 14)))
+
+
+PIECES = [*" \n\t\r.!?:,;'\")]([&+#-_aAbZ19", "U.S. ", "St. ", "J. K. ", "3. ", "C++", "AT&T", "O'Brien", "e.g. ", "  "]
+
+
+def test_words_of_ascii_are_those_of_any_text() -> None:
+    for ascii_text in random_texts(PIECES):
+        assert text.find_words(ascii_text) == text.find_words(f"{ascii_text} é")[:-1], ascii_text
+
+
+def test_sentence_ends_after_blanks_are_those_of_any_script() -> None:
+    for spaced in random_texts([*PIECES, *"…”»’é\u00a0"]):
+        assert list(text.sentence_ends(spaced)) == list(text.sentence_ends(f"{spaced}ก")), spaced
+
+
 def test_sentence_ends_can_be_limited_to_a_part() -> None:
     assert list(text.sentence_ends("Aaa. Bbb. Ccc. Ddd.", 5, 10)) == [10]
 
@@ -205,3 +226,18 @@ def test_sizes_are_in_powers_of_1000(size: float, formatted: str) -> None:
 )
 def test_place_names_section_and_page_or_time(section: str, locator: str, place: str) -> None:
     assert text.place_in_page(section, locator) == place
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("These are needed:\n", True),
+        ("`textwrap.dedent(text)`\n", True),
+        ("**Note**\n", True),
+        ("`dedent` removes whitespace.\n", False),
+        ("`dedent` and `indent`\n", False),
+        ("It is over.", False),
+    ],
+)
+def test_introduction_ends_with_a_colon_or_is_a_term(line: str, *, expected: bool) -> None:
+    assert text.is_introduction(line) is expected

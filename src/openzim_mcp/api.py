@@ -22,13 +22,14 @@ from openzim_mcp.app import links as article_links
 from openzim_mcp.app import reading
 from openzim_mcp.app.app import App
 from openzim_mcp.app.arguments import parse_request, require_text
+from openzim_mcp.app.elsewhere import add_elsewhere
 from openzim_mcp.app.health import list_states
+from openzim_mcp.app.near import NearHit, NearPage, run_search
 from openzim_mcp.app.query.ask import answer_query
 from openzim_mcp.app.query.excerpts import CitedPassage, Source  # noqa: TC001  msgspec evaluates annotations
 from openzim_mcp.app.query.reply import QueryRequest, Reply
 from openzim_mcp.app.references import locate_entry
 from openzim_mcp.app.search import MergedHit, MergedPage, Mode, SearchRequest, with_archive
-from openzim_mcp.app.search import search as search_archives
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.archive import ListArticles
 from openzim_mcp.calls.reading import FindText, ReadBinary, ReadTableOfContents
@@ -78,18 +79,24 @@ class Answer(Struct, frozen=True):
 
 
 class Hit(MergedHit, frozen=True, kw_only=True):
-    """An article that was found; `uri` reads it."""
+    """An article that was found; `uri` reads it. Of what is near a place, how far it is, and in which direction."""
 
     uri: str
+    distance_m: int | None = None
+    direction: str | None = None
 
 
 class SearchResults(Struct, frozen=True):
-    """A page of results, the best first; `failed` has the reason for each archive that could not be searched."""
+    """A page of results, the best first; `failed` has the reason for each archive that could not be searched.
+
+    `complete` is False if not all pages have been read for places; `openzim-mcp index` reads them.
+    """
 
     query: str
     results: list[Hit]
     next_cursor: str | None = None
     failed: dict[str, str] = msgspec.field(default_factory=dict)
+    complete: bool = True
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.results)
@@ -198,15 +205,20 @@ class AsyncLibrary:
     @_with_hints
     async def search(
         self,
-        query: str,
+        query: str = "",
         *,
         archive: str | None = None,
         mode: Literal["fulltext", "title"] = "fulltext",
+        near: str | None = None,
         limit: int = 10,
         cursor: str | None = None,
     ) -> SearchResults:
-        """Find articles by words, a question or a title, in one archive or in all; `cursor` brings the next page."""
-        return await self._search(query, archive, mode, limit, cursor)
+        """Find articles by words, a question or a title, in one archive or in all; `cursor` brings the next page.
+
+        `near` is a place, such as "Eiffel Tower", "48.85,2.35" or "48.85,2.35,5km": only what is near is found, the
+        nearest first.
+        """
+        return await self._search(query, archive, mode, limit, cursor, near)
 
     @_with_hints
     async def suggest(self, text: str, *, archive: str | None = None, limit: int = 10) -> list[Hit]:
@@ -214,12 +226,14 @@ class AsyncLibrary:
         return (await self._search(text, archive, "suggest", limit, None)).results
 
     async def _search(
-        self, query: str, archive: str | None, mode: Mode, limit: int, cursor: str | None
+        self, query: str, archive: str | None, mode: Mode, limit: int, cursor: str | None, near: str | None = None
     ) -> SearchResults:
-        arguments: dict[str, Any] = {"query": query, "mode": mode, "limit": limit, "cursor": cursor}
+        arguments: dict[str, Any] = {"query": query, "mode": mode, "near": near, "limit": limit, "cursor": cursor}
         if not cursor:
             arguments |= {"zim_file_path": archive, "cross_file": archive is None}
-        page = await search_archives(self._app, parse_request(SearchRequest, arguments))
+        page = await run_search(self._app, parse_request(SearchRequest, arguments))
+        if isinstance(page, NearPage):
+            return SearchResults(query, list(map(_to_hit, page.results)), page.next_cursor, complete=page.complete)
         if isinstance(page, MergedPage):
             failed = {row.archive: row.error for row in page.per_file_results if row.error}
             return SearchResults(query, [_to_hit(row) for row in page.results], page.next_cursor, failed)
@@ -246,9 +260,10 @@ class AsyncLibrary:
 
     @_with_hints
     async def read_outline(self, ref: str, *, archive: str | None = None) -> TableOfContents:
-        """Read the sections of an article as a tree."""
+        """Read the sections of an article as a tree, and where else there is an article about the same."""
         file, path = await locate_entry(self._app, ref, archive)
-        return await reading.read_or_closest(self._app, file, ReadTableOfContents(path))
+        contents = await reading.read_or_closest(self._app, file, ReadTableOfContents(path))
+        return await add_elsewhere(self._app, file, contents)
 
     @_with_hints
     async def find(
@@ -301,7 +316,7 @@ class AsyncLibrary:
         return await self._app.workers.call(file, ListArticles(_ENTRIES_PER_CALL, start=start))
 
 
-def _to_hit(row: MergedHit) -> Hit:
+def _to_hit(row: MergedHit | NearHit) -> Hit:
     uri = uris.entry_uri(row.archive.removesuffix(".zim"), row.path)
     return Hit(**msgspec.structs.asdict(row), uri=uri)
 

@@ -244,6 +244,11 @@ class Settings(BaseSettings):
         description="index the passages of archives with up to 50 MB of text when they are first asked a question: in "
         "the background, in the cache directory; answers are better with it, and take less of the processor",
     )
+    records_enabled: bool = Field(
+        True,
+        description="keep what is known of each archive, its description and its words, in the cache directory: a "
+        "restarted server lists archives without opening them, and asks only those of many that have the words",
+    )
     watch_interval_seconds: int = Field(5, ge=1, le=60, description="how often directories are scanned for changes")
     cache: CacheSettings = CacheSettings()
     content: ContentSettings = ContentSettings()

@@ -11,6 +11,7 @@ OpenZimMcpError
 │   ├── NamespaceNotFound          the archive has no such namespace or folder
 │   ├── NoNextPage                 the previous answer was complete, or there is none
 │   ├── OutOfRange                 the offset is beyond the end
+│   ├── PlaceNotFound              the article tells no coordinates
 │   ├── ResourceNotFound           no resource has this URI
 │   └── SectionNotFound            the article has no such section
 ├── OpenZimMcpArchiveError         an archive cannot be read
@@ -125,6 +126,12 @@ class OutOfRange(OpenZimMcpValidationError):
     """The offset is beyond the end."""
 
     operation = "offset_out_of_range"
+
+
+class PlaceNotFound(OpenZimMcpValidationError):
+    """The article tells no coordinates, so that nothing is near it."""
+
+    operation = "place_not_found"
 
 
 class ResourceNotFound(OpenZimMcpValidationError):

@@ -49,10 +49,14 @@ _WORD = re.compile(
     rf"[{_UNSPACED}]+|(?:[^\W\d_{_UNSPACED}]\.){{2,}}(?:[^\W\d_{_UNSPACED}]\b)?"
     rf"|{_LETTER}+(?:['’&]{_LETTER}+)*(?:\+{{1,2}}|\#)?"
 )
+# The same where all is ASCII: the classes of all scripts take twice the time.
+_ASCII_WORD = re.compile(r"(?:[a-zA-Z]\.){2,}(?:[a-zA-Z]\b)?|[a-zA-Z0-9]+(?:['&][a-zA-Z0-9]+)*(?:\+{1,2}|\#)?")
 _INSIDE_WORD = frozenset("'’&.")
 _NOT_A_WORD = re.compile(r"[^\w ]+")
 _INSIDE_TITLE_WORD = re.compile("['’.]")
 
+_TERM_LINE = re.compile(r"(?:`[^`\n]+`|\*\*[^*\n]+\*\*)\n\s*")
+"""A line that is all code or all bold: the term of a definition, or a title."""
 _SPACED_MARKS = ".!?…\u0589\u061f\u06d4।॥።។။"
 _UNSPACED_MARKS = "。\uff01\uff1f"
 SENTENCE_MARKS = _SPACED_MARKS + _UNSPACED_MARKS
@@ -64,6 +68,11 @@ _SENTENCE_END = re.compile(
     rf"|(?<=[{_UNSPACED_MARKS}])(?![」』”’])|(?<=[{_UNSPACED_MARKS}][」』”’])"
     r"|(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])|\n+"
 )
+# The same where only blanks and ends of lines separate sentences: what starts with a blank is found five times faster.
+_SPACED_SENTENCE_END = re.compile(
+    rf"\s(?:(?:(?<=[{_SPACED_MARKS}]\s)|(?<=[.!?…][\"”»’)\]]\s))(?<!\b\w\.\s)(?<!\b\w\w\.\s)\s*|(?<=\n)\n*)"
+)
+_ENDS_WITHOUT_BLANK = re.compile(rf"[{_UNSPACED_MARKS}\u0e00-\u0eff]")
 
 
 def strip_invisible(text: str) -> str:
@@ -154,12 +163,12 @@ def fact_key(name: str) -> str:
 
 def find_words(text: str) -> list[str]:
     """Return the words of a text in order; a run of an unspaced script is one word."""
-    return _WORD.findall(text)
+    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Return where the words of a text start and end."""
-    return [word.span() for word in _WORD.finditer(text)]
+    return [word.span() for word in (_ASCII_WORD if text.isascii() else _WORD).finditer(text)]
 
 
 def word_at(text: str, position: int) -> tuple[int, int, str]:
@@ -207,14 +216,16 @@ def is_unsegmented_script(text: str) -> bool:
 
 def sentence_ends(text: str, start: int = 0, stop: int | None = None) -> Iterator[int]:
     """Yield the positions between `start` and `stop` where a sentence or line has ended and the next one starts."""
-    for end in _SENTENCE_END.finditer(text, start, len(text) if stop is None else stop):
+    has_blanks = text.isascii() or not _ENDS_WITHOUT_BLANK.search(text)
+    pattern = _SPACED_SENTENCE_END if has_blanks else _SENTENCE_END
+    for end in pattern.finditer(text, start, len(text) if stop is None else stop):
         if "\n" in end.group() or not text[end.end() : end.end() + 1].islower():
             yield end.end()
 
 
 def is_introduction(text: str) -> bool:
-    """Return whether a sentence or line introduces what follows: it ends with a colon."""
-    return text.rstrip(" \n*_").endswith((":", "："))  # noqa: RUF001
+    """Return whether a sentence or line introduces what follows: it ends with a colon, or is a term by itself."""
+    return _TERM_LINE.fullmatch(text) is not None or text.rstrip(" \n*_").endswith((":", "："))  # noqa: RUF001
 
 
 def best_cut(text: str, earliest: int, latest: int) -> int:

@@ -37,7 +37,7 @@ _MAX_RECORDS_BYTES = 4 << 20
 _REDIRECT, _FIRST_MARK = 0xFFFF, 0xFFFD
 """Numbers of types from the mark on are of redirects and of entries without content."""
 _MAX_RECORD_BYTES = 1024
-_PREFETCHED_CLUSTER_BYTES = 256 << 10
+_PREFETCHED_CLUSTER_BYTES = 384 << 10
 _WRITE_IDLE_SECONDS = 60
 _READ_BYTES = 1 << 20
 _MAX_PREFETCHED_BYTES = 128 << 20

@@ -46,11 +46,13 @@ def limited_app(app: SessionApp, per_client: int = 3, total: int = 5) -> Concurr
     return ConcurrencyMiddleware(app, ByteBudget(100, 200), sessions=SessionTable(per_client, total))
 
 
-async def post(app: ConcurrencyMiddleware, client: str = "192.0.2.1", *, session: bytes | None = None) -> int:
+async def post(
+    app: ConcurrencyMiddleware, client: str = "192.0.2.1", *, session: bytes | None = None, method: str = "POST"
+) -> int:
     """Send a request, which may start a session; return the status of the response."""
     statuses: list[int] = []
     headers = [(b"mcp-session-id", session)] if session else []
-    scope: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
+    scope: Scope = {"type": "http", "method": method, "path": "/mcp", "headers": headers}
     set_caller(scope, Caller(client, address="192.0.2.9"))
 
     async def receive() -> Message:
@@ -111,6 +113,26 @@ async def test_requests_in_progress_are_limited_and_counted_down() -> None:
 
     assert statuses == {200: MAX_REQUESTS_PER_CLIENT, 429: 5}
     assert app.in_flight == 0
+
+
+@pytest.mark.anyio
+async def test_event_streams_do_not_count_as_requests() -> None:
+    session_app = SessionApp()
+    app = limited_app(session_app, 2000, 2000)
+    statuses: Counter[int] = Counter()
+
+    async def open_stream() -> None:
+        statuses[await post(app, method="GET")] += 1
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(MAX_REQUESTS_PER_CLIENT + 5):
+            tasks.start_soon(open_stream)
+        await anyio.wait_all_tasks_blocked()
+        counts = app.stream_count, app.in_flight
+        session_app.may_respond.set()
+
+    assert counts == (MAX_REQUESTS_PER_CLIENT + 5, 0)
+    assert statuses == {200: MAX_REQUESTS_PER_CLIENT + 5}
 
 
 @pytest.mark.anyio

@@ -102,7 +102,8 @@ def suspended(pid: int) -> Iterator[None]:
     try:
         yield
     finally:
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):  # a worker may have been replaced meanwhile
+            os.kill(pid, signal.SIGCONT)
 
 
 def test_each_process_serves(server: HttpServer) -> None:
@@ -189,6 +190,21 @@ def test_killed_process_is_replaced(town_zim: Path) -> None:
         processes = descendant_pids(server)
         assert server.stop(signal.SIGINT) == 130
     wait_until(lambda: not any(map(is_alive, processes)))
+
+
+def test_call_of_a_disconnected_client_is_cancelled(town_zim: Path) -> None:
+    with HttpServer((town_zim,), TWO_PROCESSES) as server, McpClient(server.url, STATELESS_VERSION) as client:
+        workers = [worker for pid in server_pids(server) for worker in child_pids(pid)]
+        request = client.request("tools/call", {"name": "zim_query", "arguments": {"query": "Who founded Ravenport?"}})
+        head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+        with contextlib.ExitStack() as stack:
+            for worker in workers:
+                stack.enter_context(suspended(worker))  # the call cannot end by itself
+            with socket.create_connection(("127.0.0.1", server.port)) as connection:
+                connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + request.content)
+                wait_until(lambda: read_metric(server, "in_flight") == 1)
+
+            assert "outcome=cancelled" in server.wait_for_line("tool=zim_query")
 
 
 @pytest.mark.parametrize(("signal_number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])

@@ -60,3 +60,14 @@ def test_every_archive_is_found_by_each_of_its_names() -> None:
         references = [archive.file_name, archive.display_path, archive.path]
         references += [of_archive.name_candidates[0], of_entry.name_candidates[0]]
         assert [match_archive(archives, reference) for reference in references] == [archive] * 5
+
+
+def test_only_archive_that_can_be_opened_needs_no_name() -> None:
+    usable, broken = (
+        ArchiveFile(name, f"/{name}.zim", (f"/{name}.zim",), Identity(name), 1, 0.0, problem=problem)
+        for name, problem in (("whole", ""), ("half", "still being written"))
+    )
+
+    assert match_archive([broken, usable], None) == usable
+    assert match_archive([broken], None) == broken
+    assert match_archive([usable, usable], None) is None

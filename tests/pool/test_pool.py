@@ -309,6 +309,35 @@ async def test_first_call_waits_for_the_starting_worker(valid_archive: ArchiveFi
         assert len(worker_pids()) == 1
 
 
+async def test_call_takes_a_busy_worker_that_is_free_before_another_has_started(
+    valid_archive: ArchiveFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = make_pool(workers=2)
+    titles: list[str] = []
+    is_starting = anyio.Event()
+
+    async def never_start(_memory_mib: int, _deadline: float) -> WorkerProcess:
+        is_starting.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def one() -> None:
+        titles.append(await title(pool, valid_archive))
+
+    async with pool.running():
+        await one()
+        monkeypatch.setattr("openzim_mcp.pool.pool.start_worker", never_start)
+        (pid,) = worker_pids()
+        os.kill(pid, signal.SIGSTOP)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one)
+            tasks.start_soon(one)
+            await is_starting.wait()
+            os.kill(pid, signal.SIGCONT)
+
+        assert titles == ["Test"] * 3
+
+
 async def test_cancelled_call_that_hangs_ends_its_worker(
     valid_archive: ArchiveFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:

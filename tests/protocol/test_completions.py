@@ -168,3 +168,14 @@ async def test_sdk_client_completes(directory: Path, mode: str) -> None:
         )
 
     assert result.completion.values == ["Ravenport"]
+
+
+def test_completions_are_charged_and_end_at_the_limit(open_server: OpenServer, directory: Path) -> None:
+    limits = {"RATE_LIMIT__ENABLED": "true", "RATE_LIMIT__BURST_SIZE": "2", "RATE_LIMIT__REQUESTS_PER_SECOND": "0.01"}
+    server = open_server(directory, **limits)
+
+    values = [complete(server, ENTRY, "name", "isles")["values"] for _ in range(3)]
+    error = server.call("zim_query", query="harbour town")
+
+    assert values == [["isles", "many_isles"]] * 2 + [[]]
+    assert error["operation"] == "rate_limited"

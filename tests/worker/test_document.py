@@ -167,3 +167,43 @@ def test_lead_names_are_the_bold_words_of_the_lead(text: str, names: tuple[str, 
 )
 def test_block_becomes_a_line(kind: BlockKind, text: str, line: str) -> None:
     assert Block(kind, text, 0).as_line() == line
+
+
+def test_continued_definition_starts_with_its_term() -> None:
+    passages = split_passages(
+        Block("definition", "`dedent(text)`", 0),
+        Block("paragraph", f": Remove common whitespace. {'x' * 400}", 0),
+        Block("code", f"```\n{'y' * 300}\n```", 0),
+        Block("paragraph", f"A paragraph behind the list. {'z' * 400}", 0),
+    )
+
+    assert [passage.text.split("\n")[0] for passage in passages] == [
+        "`dedent(text)`",
+        "`dedent(text)`",
+        f"A paragraph behind the list. {'z' * 400}",
+    ]
+
+
+def test_definition_is_not_split_behind_the_end_of_another() -> None:
+    passages = split_passages(
+        Block("definition", "`fill(text)`", 0),
+        Block("paragraph", f": Fill a paragraph. {'x' * 300}", 0),
+        Block("definition", "`dedent(text)`", 0),
+        Block("paragraph", ": Remove common whitespace.", 0),
+        Block("paragraph", f": Lines are normalized. {'y' * 200}", 0),
+    )
+
+    assert [passage.text.split("\n")[:2] for passage in passages] == [
+        ["`fill(text)`", f": Fill a paragraph. {'x' * 300}"],
+        ["`dedent(text)`", ": Remove common whitespace."],
+    ]
+
+
+def test_continued_definition_of_a_long_signature_has_only_its_name() -> None:
+    passages = split_passages(
+        Block("definition", f"`wrap({'a, ' * 40})`", 0),
+        Block("paragraph", f": Wrap a paragraph. {'x' * 400}", 0),
+        Block("paragraph", f": More. {'y' * 400}", 0),
+    )
+
+    assert [passage.text.split("\n")[0] for passage in passages][1:] == ["`wrap(…)`"] * (len(passages) - 1)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from libzim.reader import get_cluster_cache_max_size
 
 from openzim_mcp import calls, errors, worker
 from openzim_mcp.calls.archive import Describe
@@ -19,6 +20,7 @@ from openzim_mcp.calls.search import EstimateAnswer, Question, SearchText
 from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle_request
 from openzim_mcp.worker.search.answer import estimate_answer
 from openzim_mcp.worker.search.fulltext import search_text
+from openzim_mcp.worker.zim import enlarge_cluster_cache, reduce_cluster_cache
 from support.archives import write_zim
 from support.stdio_server import StdioServer
 
@@ -95,11 +97,29 @@ def test_archives_are_closed_at_the_memory_limit(town_zim: Path, tmp_path: Path)
     assert open_files_in(tmp_path) == {"2"}
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_fewer_clusters_are_kept_at_the_memory_limit(town_zim: Path) -> None:
+    sizes = []
+    for max_data_bytes in (UNLIMITED, 0):
+        enlarge_cluster_cache(1024)
+        OpenArchives(max_descriptors=100, max_data_bytes=max_data_bytes).open("town", [str(town_zim)])
+        sizes.append(get_cluster_cache_max_size())
+
+    assert sizes == [24 << 20, 16 << 20]
+
+
+def test_fewer_clusters_are_kept_in_little_memory() -> None:
+    reduce_cluster_cache()
+    enlarge_cluster_cache(256)
+
+    assert get_cluster_cache_max_size() == 16 << 20
+
+
 @pytest.mark.parametrize("function", ["os:getcwd", "never_imported:run", "search.snippets:snippet"])
 def test_unknown_function_is_not_imported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, function: str) -> None:
     (tmp_path / "never_imported.py").write_text("raise SystemExit('this module was imported')")
     monkeypatch.setattr(worker, "__path__", [*worker.__path__, str(tmp_path)])
-    request = calls.Request(function, "a", (), msgspec.Raw(msgspec.msgpack.encode({})))
+    request = calls.Request(function, calls.Target("a", ()), msgspec.Raw(msgspec.msgpack.encode({})))
     sent: list[calls.Reply] = []
 
     reply = handle_request(OpenArchives(100, UNLIMITED), request, _ProgressReporter(sent.append))
@@ -114,7 +134,7 @@ def test_worker_without_a_server_ends_a_hanging_call(tmp_path: Path) -> None:
     """A pipe that nobody writes to makes libzim wait for ever, with Python's lock held."""
     os.mkfifo(tmp_path / "hang.zim")
     call = msgspec.Raw(calls.encode_call(Describe()))
-    request = calls.Request(Describe.function, "hang", (str(tmp_path / "hang.zim"),), call)
+    request = calls.Request(Describe.function, calls.Target("hang", (str(tmp_path / "hang.zim"),)), call)
 
     process = subprocess.run(
         [sys.executable, "-m", "openzim_mcp.worker.main", "1024", "0.1", str(os.getpid())],
@@ -178,7 +198,7 @@ import sys, msgspec
 from openzim_mcp import calls
 from openzim_mcp.worker.main import OpenArchives, handle_request
 call = msgspec.Raw(msgspec.msgpack.encode({"path": "Ravenport"}))
-request = calls.Request("reading.page:read_page", "towns", (sys.argv[1],), call)
+request = calls.Request("reading.page:read_page", calls.Target("towns", (sys.argv[1],)), call)
 print(type(handle_request(OpenArchives(100, 1 << 40), request, lambda *_: None)).__name__)
 """
     done = subprocess.run([sys.executable, "-c", code, str(town_zim)], capture_output=True, text=True, check=True)
@@ -189,20 +209,24 @@ print(type(handle_request(OpenArchives(100, 1 << 40), request, lambda *_: None))
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a worker like this")
 def test_parser_without_memory_is_out_of_memory(tmp_path: Path) -> None:
     """The parser reports the end of memory by an error of its own, at whichever step it comes."""
-    path = write_zim(tmp_path / "page.zim", {"Page": "<title>Page</title><p><b>word</b>"})
+    html = "<title>Page</title><p><b>word</b>"
+    path = write_zim(tmp_path / "page.zim", {"First": html, "Second": html})
     code = """
 import os, resource, sys, msgspec
 from openzim_mcp import calls
 from openzim_mcp.worker.main import OpenArchives, handle_request
 archives = OpenArchives(100, 1 << 40)
-archives.open("page", (sys.argv[1],)).read_content("Page")
-call = msgspec.Raw(msgspec.msgpack.encode({"path": "Page"}))
-request = calls.Request("reading.page:read_page", "page", (sys.argv[1],), call)
-for free_kib in range(0, 2000, 50):
+target = calls.Target("page", (sys.argv[1],))
+first, second = (
+    calls.Request("reading.page:read_page", target, msgspec.Raw(msgspec.msgpack.encode({"path": path})))
+    for path in ("First", "Second")
+)
+handle_request(archives, first, lambda *_: None)  # imports what is needed
+for free_kib in range(0, 6000, 100):
     if os.fork() == 0:
         data = int(open("/proc/self/statm").read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_DATA, (data + (free_kib << 10), resource.RLIM_INFINITY))
-        reply = handle_request(archives, request, lambda *_: None)
+        reply = handle_request(archives, second, lambda *_: None)
         print(getattr(reply, "error", type(reply).__name__), flush=True)
         os._exit(0)
     os.wait()

@@ -23,7 +23,8 @@ from openzim_mcp.library.facts import FactStore
 from openzim_mcp.library.names import match_title
 from openzim_mcp.library.scan import Scanner, make_scanner
 from openzim_mcp.pool.jobs import JobRunner
-from openzim_mcp.pool.pool import Outcomes, Pool
+from openzim_mcp.pool.outcomes import Outcomes
+from openzim_mcp.pool.pool import Pool
 from openzim_mcp.pool.results import ResultCache
 from openzim_mcp.uris import parse_uri
 from openzim_mcp.zimfile import stat_parts
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.archive import Description
     from openzim_mcp.config import Operation, Settings
     from openzim_mcp.library.scan import ScanResult
-    from openzim_mcp.pool.pool import ProgressCallback
+    from openzim_mcp.pool.outcomes import ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile
 
 _SCAN_SHARE = 0.6
@@ -92,7 +93,7 @@ class App:
     @contextlib.asynccontextmanager
     async def open(cls, settings: Settings, *, workers: int, buckets: BucketStore | None = None) -> AsyncIterator[App]:
         """Build the parts and keep them while the block runs."""
-        facts = FactStore()
+        facts = FactStore(keeps_descriptions=settings.records_enabled)
         scanner = make_scanner(settings, facts)
         limits = settings.worker
         pool = Pool(
@@ -177,7 +178,10 @@ class App:
         """Describe an archive; a worker is called once for each state of its file."""
         facts = self.facts.of(archive.identity)
         if facts.description is None:
+            await to_thread.run_sync(self.facts.load_descriptions, [archive])
+        if facts.description is None:
             facts.description = await self.workers.call(archive, Describe())
+            await to_thread.run_sync(self.facts.save_descriptions, [(archive, facts.description)])
         return facts.description
 
     async def describe_each(
@@ -189,13 +193,26 @@ class App:
     ) -> Outcomes[Description]:
         """Describe many archives, each state of a file once; an archive that takes too long has an error."""
         facts = {archive.name: self.facts.of(archive.identity) for archive in archives}
-        untried = [a for a in archives if not facts[a.name].description and not facts[a.name].unreadable]
-        outcomes = await self.workers.call_each(untried, Describe(), timeout=timeout, progress=progress)
-        for name, description in outcomes.results.items():
-            facts[name].description = description
+        new = [archive for archive in archives if facts[archive.name].is_new]
+        if new:
+            await to_thread.run_sync(self.facts.load_descriptions, new)
+        untried = [archive for archive in new if facts[archive.name].is_new]
+        report = await _after_steps(progress, len(new) - len(untried), len(new)) if progress else None
+        outcomes = await self.workers.call_each(untried, Describe(), timeout=timeout, progress=report)
+        if outcomes.results:
+            by_name = {archive.name: archive for archive in untried}
+            rows = [(by_name[name], description) for name, description in outcomes.results.items()]
+            await to_thread.run_sync(self.facts.save_descriptions, rows)
         for name, error in outcomes.errors.items():
             if isinstance(error, errors.ArchiveUnusable | errors.OutOfMemory):
                 facts[name].unreadable = error
         descriptions = {name: row.description for name, row in facts.items() if row.description}
         unreadable = {name: row.unreadable for name, row in facts.items() if row.unreadable}
         return Outcomes(descriptions, outcomes.errors | unreadable)
+
+
+async def _after_steps(progress: ProgressCallback, steps: int, total: int) -> ProgressCallback:
+    """Report some steps that took no time, and return what reports the others."""
+    for step in range(steps):
+        await progress(step + 1, total)
+    return lambda done, _: progress(steps + done, total)

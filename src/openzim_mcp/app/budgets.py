@@ -86,7 +86,9 @@ def _with_continuation(section: Section, start: int, content: str) -> Section:
 
 
 def fit_view(view: View, budget: int) -> View:
-    """Return a view of an article that fits."""
+    """Return a view of an article that fits; where else there is something about it is left out first."""
+    if json_cost(view) > budget and not isinstance(view, TextMatches):
+        view = msgspec.structs.replace(view, elsewhere=None)
     return view if json_cost(view) <= budget else _FITTERS[type(view)](view, budget)
 
 

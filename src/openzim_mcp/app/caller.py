@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
 
     from openzim_mcp.config import Operation
-    from openzim_mcp.pool.pool import ProgressCallback
+    from openzim_mcp.pool.outcomes import ProgressCallback
 
 _KEY = "openzim_mcp.caller"
 

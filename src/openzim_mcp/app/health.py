@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.archive import Description
     from openzim_mcp.library.scan import ScanResult
     from openzim_mcp.pool.jobs import JobRun
-    from openzim_mcp.pool.pool import ProgressCallback
+    from openzim_mcp.pool.outcomes import ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile
 
 _REDACTED = "[REDACTED]"

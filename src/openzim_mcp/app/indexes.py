@@ -14,7 +14,7 @@ from openzim_mcp.calls import Struct
 
 if TYPE_CHECKING:
     from openzim_mcp.app.app import App
-    from openzim_mcp.pool.pool import ProgressCallback
+    from openzim_mcp.pool.outcomes import ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile
 
 _BUSY = "another process is making it"

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from openzim_mcp.config import IndexSettings
     from openzim_mcp.pool.jobs import JobRunner
-    from openzim_mcp.pool.pool import Pool, ProgressCallback
+    from openzim_mcp.pool.outcomes import ProgressCallback
+    from openzim_mcp.pool.pool import Pool
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 log = logging.getLogger(__name__)

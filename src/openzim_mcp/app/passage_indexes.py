@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
 
     from openzim_mcp.pool.jobs import JobRunner
-    from openzim_mcp.pool.pool import Pool, ProgressCallback
+    from openzim_mcp.pool.outcomes import ProgressCallback
+    from openzim_mcp.pool.pool import Pool
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 log = logging.getLogger(__name__)

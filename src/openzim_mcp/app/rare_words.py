@@ -46,6 +46,17 @@ async def drop_irrelevant(
     }
 
 
+async def find_best_covered(app: App, archives: Sequence[ArchiveFile], query: str, count: int) -> list[ArchiveFile]:
+    """Return the archives whose best articles have most of the query, before a page is read; all if they are few."""
+    if len(archives) <= count:
+        return list(archives)
+    estimates = (await app.workers.call_each(archives, EstimateAnswer(analyze_question(query)))).results
+    weights = _known_weights(estimates)
+    coverage = {name: _best_coverage(estimate, weights) for name, estimate in estimates.items()}
+    best = set(sorted(coverage, key=lambda name: -coverage[name])[:count])
+    return [archive for archive in archives if archive.name in best]
+
+
 def _known_weights(estimates: Mapping[str, Estimate]) -> dict[str, float]:
     """Return the weights of the words that the archives have."""
     counts = count_words(estimates)

@@ -13,6 +13,7 @@ from openzim_mcp.app.arguments import BudgetedRequest
 from openzim_mcp.app.batch import Batch, BatchRow, fit_batch
 from openzim_mcp.app.budgets import fit_section, fit_view
 from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.app.elsewhere import add_elsewhere
 from openzim_mcp.app.references import entry_not_found, locate_entry, main_path
 from openzim_mcp.calls.reading import (
     Article,
@@ -119,6 +120,7 @@ async def read_entry(app: App, request: EntryRequest, caller: Caller = LOCAL) ->
         return await read_or_closest(app, archive, ReadBinary(path))
     if request.view != "full" or request.find:
         view: View = await read_or_closest(app, archive, _view_call(app, request, path))
+        view = await add_elsewhere(app, archive, view)
         return fit_view(view, request.max_tokens) if request.max_tokens else view
     call = ReadArticle(
         path,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openzim_mcp import addresses, errors, uris
+from openzim_mcp.app.routing import route_titles
 from openzim_mcp.calls.reading import FindClosestTitle, LocatedEntry, LocateEntry
 from openzim_mcp.library.names import newest_of_each
 from openzim_mcp.text import closest, safe_line
@@ -98,7 +99,8 @@ async def find_holders(
 
 
 async def _find_closest_holder(app: App, reference: str, archives: Sequence[ArchiveFile]) -> ArchiveFile:
-    outcomes = await app.workers.call_each(archives, FindClosestTitle(reference))
+    asked = await route_titles(app, archives, [reference])
+    outcomes = await app.workers.call_each(asked, FindClosestTitle(reference))
     holders = newest_of_each(archives, [name for name, result in outcomes.results.items() if result.path])
     if len(holders) == 1:
         return holders[0]

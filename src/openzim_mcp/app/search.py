@@ -12,7 +12,8 @@ from pydantic import Field, model_validator
 from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import ArchiveRequest, check_start, require_text, resume
 from openzim_mcp.app.caller import LOCAL, Caller
-from openzim_mcp.app.rare_words import drop_irrelevant
+from openzim_mcp.app.rare_words import drop_irrelevant, find_best_covered
+from openzim_mcp.app.routing import MAX_ASKED, route_words
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.search import (
     MATCH_ORDER,
@@ -67,6 +68,11 @@ class SearchRequest(ArchiveRequest):
     cross_file: bool = Field(False, description="Search all archives.")
     namespace: str | None = Field(None, max_length=500, description="Only this namespace or folder (fulltext).")
     content_type: str | None = Field(None, max_length=100, description="Only this type, as text/html (fulltext).")
+    near: str | None = Field(
+        None,
+        max_length=300,
+        description='Only places near "48.85,2.35", "48.85,2.35,5km" or a title; query may be left out.',
+    )
     limit: int | None = Field(None, ge=1, le=100, description="Results, up to 100; suggest up to 50 (default 10).")
     offset: int = Field(0, ge=0, le=2**32, description="Results to skip.")
     cursor: str | None = Field(None, description="next_cursor of the previous call; enough by itself.")
@@ -74,23 +80,26 @@ class SearchRequest(ArchiveRequest):
     @model_validator(mode="after")
     def _check_combination(self) -> SearchRequest:
         check_start(self.cursor, self.offset)
-        if self.query is None and not self.cursor:
+        if self.query is None and not self.cursor and not self.near:
             raise ValueError("query: required, but not given; say what to look for")
         if self.mode == "suggest" and (self.limit or 0) > _MAX_SUGGESTIONS:
             raise ValueError(f"limit: should be 1 to {_MAX_SUGGESTIONS} with mode='suggest', not {self.limit}")
         if self.mode != "fulltext" and (self.namespace or self.content_type):
             raise ValueError("namespace and content_type belong to mode='fulltext'")
+        if self.near and (self.mode != "fulltext" or self.namespace or self.content_type):
+            raise ValueError("near belongs to mode='fulltext', without namespace and content_type")
         if self.cross_file and self.zim_file_path:
             raise ValueError("cross_file and zim_file_path exclude each other: leave one out")
         return self
 
     def cost(self) -> tuple[Operation, int]:
         """Return what the request is charged as; a search of all archives is charged when their number is known."""
-        return _OPERATIONS[self.mode], 0 if self.cross_file else 1
+        is_of_all = self.cross_file or (self.near and not self.zim_file_path)
+        return _OPERATIONS[self.mode], 0 if is_of_all else 1
 
     def in_cursor(self, limit: int) -> dict[str, object]:
         """Return what a cursor carries of the request."""
-        names = {"query", "mode", "namespace", "content_type"}
+        names = {"query", "mode", "namespace", "content_type", "near"}
         return self.model_dump(include=names, exclude_none=True) | {"limit": limit}
 
 
@@ -166,6 +175,8 @@ class MergedPage(Struct, frozen=True):
     done: bool
     archives_not_listed: int = 0
     """Archives with results or errors that `per_file_results` has no row for."""
+    archives_passed_over: int = 0
+    """Those of these that have fewer of the words than others, by their records, and were not opened."""
 
 
 async def search(app: App, request: SearchRequest, caller: Caller = LOCAL) -> SearchPage | MergedPage:
@@ -248,8 +259,10 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         )
     stop = min(start + limit, max_hits)
     call = _search_call(app, request, query, 0, stop)
-    outcomes = await app.workers.call_each(archives, call, progress=caller.progress)
-    found = await _relevant_hits(app, archives, query, outcomes.results)
+    asked, passed_over = await _archives_to_search(app, archives, request, query)
+    outcomes = await app.workers.call_each(asked, call, progress=caller.progress)
+    found = await _relevant_hits(app, asked, query, outcomes.results)
+    searched = len(archives) - len(outcomes.errors)
     total = min(max_hits, sum(hits.total for hits in found.values()))
     cursor = cursors.next_cursor(TOOL, fingerprint, stop, total, in_cursor | {"cross_file": True})
     merged = merge_hits(found)
@@ -269,13 +282,27 @@ async def _search_all(app: App, request: SearchRequest, query: str, caller: Call
         mode=request.mode,
         per_file_results=[row for row in rows if row.results or row.suggestions or row.error],
         results=merged,
-        archives_searched=len(outcomes.results),
+        archives_searched=searched,
         archives_failed=len(outcomes.errors),
-        archives_without_results=len(outcomes.results) - len(found),
+        archives_without_results=searched - len(found) - passed_over,
         next_cursor=cursor,
         done=cursor is None,
-        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed),
+        archives_not_listed=len(found) - len(listed) + len(outcomes.errors) - len(failed) + passed_over,
+        archives_passed_over=passed_over,
     )
+
+
+async def _archives_to_search(
+    app: App, archives: Sequence[ArchiveFile], request: SearchRequest, query: str
+) -> tuple[list[ArchiveFile], int]:
+    """Return the archives to search, of many those with most of the words, and how many others have some of them."""
+    usable = [archive for archive in archives if not archive.problem]
+    route = await route_words(app, usable, query, is_prefix=request.mode == "suggest")
+    best = route.archives
+    if len(usable) > MAX_ASKED and request.mode == "fulltext":
+        best = await find_best_covered(app, best, query, _MAX_LISTED_ARCHIVES)
+    unusable = [archive for archive in archives if archive.problem]
+    return [*best, *unusable], route.passed_over + len(route.archives) - len(best)
 
 
 def _listed_archives(merged: Iterable[MergedHit], found: Mapping[str, Hits]) -> set[str]:

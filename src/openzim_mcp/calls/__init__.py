@@ -31,12 +31,14 @@ class Call(msgspec.Struct, Generic[Result], frozen=True, omit_defaults=True):
 
     `function` is the module below `worker/` and the function in it. If a call that `uses_index` crashes, only the
     search index of the archive is quarantined; if it has a field `use_index`, it can then be repeated without. The
-    result of a `cached` call is kept for as long as the file does not change.
+    result of a `cached` call is kept for as long as the file does not change. The function of a call that does not
+    `opens_archive` gets one that it may open.
     """
 
     function: ClassVar[str] = ""
     uses_index: ClassVar[bool] = False
     cached: ClassVar[bool] = False
+    opens_archive: ClassVar[bool] = True
 
     @property
     def asks_index(self) -> bool:
@@ -64,15 +66,26 @@ class Job(Call[Result], frozen=True):
         return result is not None
 
 
-class Request(Struct, frozen=True):
-    """One call on one archive, for a worker."""
+class Target(Struct, frozen=True):
+    """An archive that a call is to run on."""
 
-    function: str
     name: str
     parts: tuple[str, ...]
-    call: msgspec.Raw
     crashed_entries: tuple[str, ...] = ()
     """Entries that ended a worker when they were read."""
+
+
+class Request(Struct, frozen=True):
+    """One call on one archive, or on one after the other, for a worker.
+
+    It replies once for each, in their order; or says, once it has worked for `seconds`, that the others are left.
+    """
+
+    function: str
+    target: Target
+    call: msgspec.Raw
+    others: list[Target] = msgspec.field(default_factory=list)
+    seconds: float = 0.0
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -100,6 +113,10 @@ class Bug(Struct, frozen=True, tag="bug"):
     traceback: str
 
 
+class Paused(Struct, frozen=True, tag="paused"):
+    """The worker leaves the other archives of a request to the next one, as others wait for their turn."""
+
+
 class Progress(Struct, frozen=True, tag="progress"):
     """How much of a job is done."""
 
@@ -113,7 +130,7 @@ class Reading(Struct, frozen=True, tag="reading"):
     entry: str
 
 
-Reply = Ready | Success | Failure | Bug | Progress | Reading
+Reply = Ready | Success | Failure | Bug | Paused | Progress | Reading
 
 _encoder = msgspec.msgpack.Encoder()
 _reply_decoder = msgspec.msgpack.Decoder(Reply)

@@ -26,6 +26,15 @@ class EntryCall(Call[Result], frozen=True):
         return self.path
 
 
+class Elsewhere(Struct, frozen=True):
+    """An entry about the same subject in another archive or language; two letters, or empty if that is not known."""
+
+    archive: str
+    path: str
+    title: str
+    language: str
+
+
 class LocatedEntry(Struct, frozen=True):
     """The entry that a reference means."""
 
@@ -78,6 +87,7 @@ class Summary(EntryResult, frozen=True):
     truncated: bool = False
     coordinates: list[float] | None = None
     """Latitude and longitude of the subject, in degrees."""
+    elsewhere: list[Elsewhere] | None = None
 
 
 class ReadSummary(EntryCall[Summary], frozen=True):
@@ -102,6 +112,7 @@ class TableOfContents(EntryResult, frozen=True):
     total_headings: int | None = None
     next_offset: int | None = None
     """How many headings precede those that did not fit."""
+    elsewhere: list[Elsewhere] | None = None
 
 
 class ReadTableOfContents(EntryCall[TableOfContents], frozen=True):
@@ -129,6 +140,7 @@ class Structure(EntryResult, frozen=True):
     total_headings: int | None = None
     next_offset: int | None = None
     """How many headings precede those that did not fit."""
+    elsewhere: list[Elsewhere] | None = None
 
 
 class ReadStructure(EntryCall[Structure], frozen=True):

@@ -159,6 +159,29 @@ class WordCounts(Struct, frozen=True):
     frequencies: dict[str, int] = msgspec.field(default_factory=dict)
 
 
+class KnownWords(Struct, frozen=True):
+    """How many articles of an archive have each word of a question, and what kind of archive it is."""
+
+    kind: ArchiveKind
+    counts: WordCounts
+    is_complete: bool = True
+    """Whether these are all words of the texts, and not only those of the titles."""
+
+
+class CountWords(Call[KnownWords], frozen=True):
+    """Count the articles with each word of a question; of most archives, from a record, without opening them.
+
+    `keep` if the record may be kept on disk. With `is_prefix` the last word may be the start of one.
+    """
+
+    function = "search.vocabulary:count_words"
+    uses_index = True
+    opens_archive = False
+    question: Question
+    keep: bool = True
+    is_prefix: bool = False
+
+
 class Estimate(Struct, frozen=True):
     """What an archive may know of a question, before any article is read.
 

@@ -76,6 +76,7 @@ _EXIT_BY_ERROR: tuple[tuple[type[errors.OpenZimMcpError], Exit], ...] = (
     (errors.ArchiveNotFound, Exit.NEGATIVE),
     (errors.AmbiguousEntry, Exit.NEGATIVE),
     (errors.EntryNotFound, Exit.NEGATIVE),
+    (errors.PlaceNotFound, Exit.NEGATIVE),
     (errors.SectionNotFound, Exit.NEGATIVE),
     (errors.OpenZimMcpValidationError, Exit.USAGE),
     (errors.OpenZimMcpArchiveError, Exit.UNREADABLE),
@@ -205,28 +206,34 @@ def directory_arguments(function: CommandFunction) -> CommandFunction:
     return argument(directory_option(function))
 
 
-def words_and_directories(name: str) -> Callable[[CommandFunction], CommandFunction]:
-    """Accept words without quotes, and directories after them; the command gets the words as one string."""
+def words_and_directories(name: str, unless: str | None = None) -> Callable[[CommandFunction], CommandFunction]:
+    """Accept words without quotes, and directories after them; the command gets the words as one string.
+
+    With the option `unless`, there may be no words.
+    """
 
     def declare(function: CommandFunction) -> CommandFunction:
         @functools.wraps(function)
         def run(*positional: object, **arguments: object) -> Exit | None:
             words = arguments.pop(name)
             assert isinstance(words, tuple)
-            text, directories = split_directories(words)
+            is_optional = unless is not None and arguments.get(unless) is not None
+            if not words and not is_optional:
+                raise click.UsageError(f"Missing argument '{usage}'.")
+            text, directories = split_directories(words, min_words=0 if is_optional else 1)
             return function(*positional, **{name: text}, directories=tuple(directories), **arguments)
 
         usage = f"{name.upper()}... [DIRECTORY]..."
-        return click.argument(name, nargs=-1, required=True, metavar=usage)(run)
+        return click.argument(name, nargs=-1, metavar=f"[{name.upper()}]... [DIRECTORY]..." if unless else usage)(run)
 
     return lambda function: declare(directory_option(function))
 
 
-def split_directories(words: Sequence[str]) -> tuple[str, list[str]]:
+def split_directories(words: Sequence[str], *, min_words: int = 1) -> tuple[str, list[str]]:
     """Split `what is coffee ~/zims` into the words and the directories after them."""
     count = len(words)
-    is_quoted = len(words[0].split()) > 1
-    while count > 1 and _is_directory(words[count - 1], is_after_quotes=is_quoted):
+    is_quoted = len(words[0].split()) > 1 if words else False
+    while count > min_words and _is_directory(words[count - 1], is_after_quotes=is_quoted):
         count -= 1
     return " ".join(words[:count]), list(words[count:])
 

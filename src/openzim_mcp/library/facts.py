@@ -1,7 +1,8 @@
 """What is known of each archive, by the identity of its file.
 
 Cheap facts are kept in memory. Expensive ones are also kept on disk, in the cache directory, for other processes of
-this user: `archives/IDENTITY/NAME.json`, beside the index of `worker/search/passage_index.py`. A fact belongs to one
+this user: `archives/IDENTITY/NAME.json`, beside the index of `worker/search/passage_index.py` and the words of
+`worker/search/vocabulary.py`. A fact belongs to one
 state of a file: when the file changes, its identity changes, and the facts of its old state are not used any more.
 """
 
@@ -19,12 +20,12 @@ import msgspec
 from cachetools import LRUCache
 
 from openzim_mcp import __version__, errors, files
+from openzim_mcp.calls.archive import Description  # noqa: TC001  msgspec evaluates annotations
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
-    from openzim_mcp.calls.archive import Description
     from openzim_mcp.zimfile import ArchiveFile, HeaderCheck, Identity
 
 Fact = TypeVar("Fact")
@@ -34,12 +35,13 @@ _FACT_TTL_SECONDS = 30 * 24 * 3600
 """Facts expire, as a disk may lose bits without changing the identity of a file."""
 MAX_BYTES_ON_DISK = 4_000_000_000
 """No index is built while all of them and the other facts take more."""
-_MAX_ARCHIVES_ON_DISK = 1000
+_MAX_ARCHIVES_ON_DISK = 3000
 _MAX_SLOW_ENTRIES = 1000
 _MAX_CRASHED_ENTRIES = 200
 _MAX_SLOW_CALLS = 2
 _SLOW_PAUSE_SECONDS = 30
 _CRASH = "index_crash"
+_DESCRIPTION = "description"
 _FACT_SUFFIX = ".json"
 
 
@@ -78,12 +80,24 @@ class ArchiveFacts:
     saved: dict[str, object] = field(default_factory=dict)
     """Facts that are on disk too, in case the disk cannot be written."""
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nobody has opened it yet, as far as is known."""
+        return self.description is None and self.unreadable is None
+
 
 class Crash(msgspec.Struct, frozen=True):
     """A crash of a search index, and the versions of the software that crashed: others may do better."""
 
     reason: str
     software: str
+
+
+class SavedDescription(msgspec.Struct, frozen=True):
+    """A description, and the version of the software that made it: the next one may see more."""
+
+    version: str
+    description: Description
 
 
 class _Saved(msgspec.Struct, Generic[Fact], frozen=True):
@@ -106,13 +120,17 @@ def archive_too_slow(archive: ArchiveFile, reason: str) -> errors.ArchiveTooSlow
 class FactStore:
     """The facts of all archives."""
 
-    def __init__(self, directory: str | None = None) -> None:
+    def __init__(self, directory: str | None = None, *, keeps_descriptions: bool = True) -> None:
         self._directory = directory or files.archives_directory()
+        self._keeps_descriptions = keeps_descriptions
         self._facts: dict[Identity, ArchiveFacts] = {}
 
     def of(self, identity: Identity) -> ArchiveFacts:
         """Return the facts of a file in this state."""
-        return self._facts.setdefault(identity, ArchiveFacts())
+        facts = self._facts.get(identity)
+        if facts is None:
+            facts = self._facts[identity] = ArchiveFacts()
+        return facts
 
     def retain(self, identities: Collection[Identity]) -> None:
         """Drop the facts of all other files, except incidents: the directory of a file may become readable again."""
@@ -198,6 +216,22 @@ class FactStore:
             scope=incident.scope,
         )
 
+    def load_descriptions(self, archives: Iterable[ArchiveFile]) -> None:
+        """Take the descriptions of archives from disk that are not in memory yet."""
+        for archive in archives if self._keeps_descriptions else ():
+            facts = self.of(archive.identity)
+            saved = self.load(archive, _DESCRIPTION, SavedDescription) if facts.description is None else None
+            if saved and saved.version == __version__:
+                facts.description = saved.description
+
+    def save_descriptions(self, descriptions: Iterable[tuple[ArchiveFile, Description]]) -> None:
+        """Keep the descriptions of archives in memory and, if that is wanted and possible, on disk."""
+        for archive, description in descriptions:
+            self.of(archive.identity).description = description
+            if self._keeps_descriptions:
+                self._write(archive, _DESCRIPTION, SavedDescription(__version__, description))
+        self.remove_old()
+
     def load(self, archive: ArchiveFile, name: str, kind: type[Fact]) -> Fact | None:
         """Return a fact from disk if it has not expired, else from memory."""
         with contextlib.suppress(OSError, msgspec.DecodeError), open(self._path(archive, name), "rb") as file:
@@ -210,10 +244,13 @@ class FactStore:
     def save(self, archive: ArchiveFile, name: str, fact: object) -> None:
         """Save a fact in memory and, if possible, on disk."""
         self.of(archive.identity).saved[name] = fact
+        self._write(archive, name, fact)
+        self.remove_old()
+
+    def _write(self, archive: ArchiveFile, name: str, fact: object) -> None:
         saved = _Saved(archive.uuid, time.time(), fact)
         with contextlib.suppress(OSError):
             files.write_atomic(self._path(archive, name), msgspec.json.encode(saved))
-        self.remove_old()
 
     def _path(self, archive: ArchiveFile, name: str) -> str:
         return os.path.join(self._directory, archive.identity, f"{name}{_FACT_SUFFIX}")

@@ -43,13 +43,14 @@ def candidate_names(path: str) -> Iterator[str]:
 
 
 def match_archive(archives: Sequence[ArchiveFile], reference: str | None) -> ArchiveFile | None:
-    """Return the archive that a caller means; without a reference, the only one.
+    """Return the archive that a caller means; without a reference, the only one, or the only one that can be opened.
 
     A reference is a path, a name with or without `.zim`, a display path, a base name, which is the newest edition, or
     the start of a name.
     """
     if not reference:
-        return archives[0] if len(archives) == 1 else None
+        usable = [archive for archive in archives if not archive.problem] or archives
+        return usable[0] if len(usable) == 1 else None
     if os.path.isabs(reference):
         path = os.path.normpath(reference)
         return next((archive for archive in archives if path in {archive.path, archive.parts[0]}), None)

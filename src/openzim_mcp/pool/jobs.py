@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from openzim_mcp.library.facts import FactStore
-    from openzim_mcp.pool.pool import ProgressCallback
+    from openzim_mcp.pool.outcomes import ProgressCallback
     from openzim_mcp.zimfile import ArchiveFile, Identity
 
 _PROGRESS_INTERVAL_SECONDS = 0.5

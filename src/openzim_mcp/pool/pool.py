@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import zlib
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import msgspec
@@ -18,42 +19,38 @@ from anyio import lowlevel
 
 from openzim_mcp import calls, errors
 from openzim_mcp.calls import Call, Result
-from openzim_mcp.library.facts import archive_too_slow
 from openzim_mcp.pool.fair_queue import FairSlots
+from openzim_mcp.pool.faults import Faults
+from openzim_mcp.pool.outcomes import Collected, Outcomes, ProgressCallback
 from openzim_mcp.pool.process import WorkerExited, WorkerProcess, require_success, start_worker
-from openzim_mcp.text import safe_line
+from openzim_mcp.pool.wanted_workers import WantedWorkers
 from openzim_mcp.token_bucket import TokenBucket
-from openzim_mcp.zimfile import stat_parts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from openzim_mcp.library.facts import FactStore, Scope
+    from anyio.abc import TaskGroup
+
+    from openzim_mcp.library.facts import FactStore
     from openzim_mcp.pool.results import ResultCache
     from openzim_mcp.zimfile import ArchiveFile
 
 log = logging.getLogger(__name__)
 
-ProgressCallback = Callable[[int, int], Awaitable[None]]
-"""Called with the steps done and in all."""
+_ReplyHandler = Callable[["ArchiveFile", calls.Reply], Awaitable[None]]
 
 _IDLE_SECONDS = 60
 _ABANDONED_SECONDS = 2
 """How long a call that nobody waits for may still take before its worker is ended: most are done in no time."""
-_CALLS_PER_WORKER = 2
-"""Calls of one request that wait at once: the next one is there when a worker is free."""
+_TURN_SECONDS = 0.1
+"""How long a worker works for one of many requests before others have their turn."""
+_MAX_ARCHIVES = 200
+"""How many archives one message names."""
+_LONG_CALL_SECONDS = 1.0
 _MAX_CRASHES_PER_CALL = 4
 """After so many documents that each ended a worker, a call ends with an error."""
 _RESTARTS_PER_SECOND = 4
 _RESTART_BURST = 20
-
-
-@dataclass(frozen=True)
-class Outcomes(Generic[Result]):
-    """What a call brought from many archives, by their names: results, and why the others failed."""
-
-    results: dict[str, Result]
-    errors: dict[str, errors.OpenZimMcpError]
 
 
 class Pool:
@@ -66,12 +63,14 @@ class Pool:
         self.results = results
         self._deadline = deadline
         self._memory_mib = memory_mib
+        self._faults = Faults(facts, deadline)
         self._slots = FairSlots(workers)
-        self._calls_at_once = _CALLS_PER_WORKER * workers
+        self._lanes = workers
         self._idle: list[WorkerProcess] = []
+        self._wanted = WantedWorkers()
         self._start_lock = anyio.Lock()
         self._restarts = TokenBucket(_RESTARTS_PER_SECOND, _RESTART_BURST)
-        self._tasks: anyio.abc.TaskGroup | None = None
+        self._tasks: TaskGroup | None = None
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -91,8 +90,14 @@ class Pool:
         try:
             return await self._call_cached(archive, call)
         except errors.ArchiveQuarantined as error:
-            if error.details.get("scope") != "index" or not getattr(call, "use_index", False):
-                raise
+            return await self._call_without_index(archive, call, error)
+
+    async def _call_without_index(
+        self, archive: ArchiveFile, call: Call[Result], error: errors.OpenZimMcpError
+    ) -> Result:
+        """Repeat a call without the index, if that is quarantined and the call can do without; else raise the error."""
+        if error.details.get("scope") != "index" or not getattr(call, "use_index", False):
+            raise error
         return await self._call_cached(archive, msgspec.structs.replace(call, use_index=False))
 
     async def call_each(
@@ -103,55 +108,94 @@ class Pool:
         timeout: float | None = None,  # noqa: ASYNC109  what has replied until then is returned
         progress: ProgressCallback | None = None,
     ) -> Outcomes[Result]:
-        """Run a call on many archives at once; one that has not replied in time, by default a call's, has an error."""
-        results: dict[str, Result] = {}
-        failures: dict[str, errors.OpenZimMcpError] = {}
+        """Run a call on many archives at once; one that has not replied in time, by default a call's, has an error.
 
-        remaining = iter(archives)
-
-        async def call_next() -> None:
-            for archive in remaining:
-                await lowlevel.checkpoint()  # results that are kept take no time, but there may be a thousand
-                try:
-                    results[archive.name] = await self.call(archive, call)
-                except errors.OpenZimMcpError as error:
-                    failures[archive.name] = error
-                if progress:
-                    await progress(len(results) + len(failures), len(archives))
-
+        A worker gets one message for all archives of its lane.
+        """
+        collected = Collected[Result](archives, progress)
+        lanes: defaultdict[int, list[ArchiveFile]] = defaultdict(list)
+        single: list[ArchiveFile] = []
         with anyio.move_on_after(self._deadline if timeout is None else timeout):
+            for archive in archives:
+                await lowlevel.checkpoint()  # results that are kept take no time, but there may be a thousand
+                cached = self.results.get(call, archive.identity) if call.cached else None
+                if cached is not None:
+                    await collected.add(archive, _return(cached))
+                elif self._can_share_message(archive, call):
+                    lanes[self._lane_of(archive)].append(archive)
+                else:
+                    single.append(archive)
             async with anyio.create_task_group() as tasks:
-                # A task for each archive would cost more than many a call, to start and to cancel.
-                for _ in range(min(len(archives), self._calls_at_once)):
-                    tasks.start_soon(call_next)
-        too_late = errors.OpenZimMcpArchiveError("It did not answer before the deadline.")
-        names = [archive.name for archive in archives]
-        return Outcomes(
-            {name: results[name] for name in names if name in results},
-            {name: failures.get(name, too_late) for name in names if name not in results},
-        )
+                for lane in lanes.values():
+                    tasks.start_soon(self._call_lane, tasks, lane, call, collected)
+                tasks.start_soon(self._call_one_by_one, single, call, collected)
+        return collected.outcomes()
+
+    def _can_share_message(self, archive: ArchiveFile, call: Call[Any]) -> bool:
+        """Return whether an archive is not known to have a problem."""
+        try:
+            self.facts.require_open(archive, asks_index=call.asks_index, entry=call.entry)
+        except errors.OpenZimMcpError:
+            return False
+        return not archive.problem
+
+    async def _call_one_by_one(
+        self, archives: Sequence[ArchiveFile], call: Call[Result], collected: Collected[Result]
+    ) -> None:
+        for archive in archives:
+            await collected.add(archive, self.call(archive, call))
+
+    async def _call_lane(
+        self, tasks: TaskGroup, archives: list[ArchiveFile], call: Call[Result], collected: Collected[Result]
+    ) -> None:
+        """Run a call on some archives in one worker; one that ends it is left out of the next message."""
+        remaining = list(reversed(archives))
+        to_repeat: list[ArchiveFile] = []
+
+        async def collect(archive: ArchiveFile, reply: calls.Reply) -> None:
+            remaining.pop()
+            if _is_out_of_memory(reply):  # others may have taken the memory
+                to_repeat.append(archive)
+            else:
+                await collected.add(archive, self._keep(archive, call, reply))
+
+        def leave_others() -> None:
+            others = remaining[:-1]
+            del remaining[:-1]
+            tasks.start_soon(self._call_lane, tasks, others[::-1], call, collected)
+
+        while remaining:
+            try:
+                await self._request_each(remaining[: -_MAX_ARCHIVES - 1 : -1], call, collect, leave_others)
+            except WorkerExited:
+                to_repeat.append(remaining.pop())
+            except errors.WorkerFailed as error:  # no worker can be started
+                while remaining:
+                    await collected.add(remaining.pop(), _raise(error))
+            except errors.OpenZimMcpError as error:
+                archive = remaining.pop()
+                await collected.add(archive, self._call_without_index(archive, call, error))
+        await self._call_one_by_one(to_repeat, call, collected)
 
     async def _call_cached(self, archive: ArchiveFile, call: Call[Result]) -> Result:
-        if not call.cached:
-            return (await self._call_worker(archive, call))[0]
-        cached = self.results.get(call, archive.identity)
+        cached = self.results.get(call, archive.identity) if call.cached else None
         if cached is not None:
             return cached
-        result, size = await self._call_worker(archive, call)
-        if not getattr(result, "is_partial", False):
-            self.results.put(call, archive.identity, result, size)
-        return result
-
-    async def _call_worker(self, archive: ArchiveFile, call: Call[Result]) -> tuple[Result, int]:
-        """Return the result and its encoded size."""
         if archive.problem:
             raise errors.ArchiveUnusable(
                 f"{archive.name!r} cannot be opened: {archive.problem}.",
                 hint="Download the file again, or wait until it is complete.",
                 archive=archive.file_name,
             )
-        success = require_success(archive, await self._request_until_read(archive, call))
-        return calls.decode_result(call, success.result), len(memoryview(success.result))
+        return await self._keep(archive, call, await self._request_until_read(archive, call))
+
+    async def _keep(self, archive: ArchiveFile, call: Call[Result], reply: calls.Reply) -> Result:
+        """Return the result in a reply, and keep it if it is to be; raise the error in it."""
+        success = require_success(archive, reply)
+        result = calls.decode_result(call, success.result)
+        if call.cached and not getattr(result, "is_partial", False):
+            self.results.put(call, archive.identity, result, len(memoryview(success.result)))
+        return result
 
     async def _request_until_read(self, archive: ArchiveFile, call: Call[Any]) -> calls.Reply:
         """Return the reply; a document that ended the worker is left out of the next attempt."""
@@ -168,81 +212,115 @@ class Pool:
         )
 
     async def _request(self, archive: ArchiveFile, call: Call[Any], *, in_new_worker: bool = False) -> calls.Reply:
+        replies: list[calls.Reply] = []
+
+        async def collect(_archive: ArchiveFile, reply: calls.Reply) -> None:
+            replies.append(reply)
+
+        had_others_open = await self._request_each([archive], call, collect, in_new_worker=in_new_worker)
+        if _is_out_of_memory(replies[0]) and had_others_open:
+            return await self._request(archive, call, in_new_worker=True)
+        return replies[0]
+
+    async def _request_each(
+        self,
+        archives: Sequence[ArchiveFile],
+        call: Call[Any],
+        on_reply: _ReplyHandler,
+        leave_others: Callable[[], None] | None = None,
+        *,
+        in_new_worker: bool = False,
+    ) -> bool:
+        """Send a call on some archives to one worker, and hand over its replies until its turn is over.
+
+        `leave_others` is called if one takes long: the others, which this worker will not be asked, need not wait.
+
+        Return whether it had other archives open. If it ends, the first archive without a reply is to blame: raise its
+        error, or `WorkerExited` if it may be asked again.
+        """
         await self._slots.acquire()
         is_abandoned = False
+        pending = list(reversed(archives))
         try:
-            self.facts.require_open(archive, asks_index=call.asks_index, entry=call.entry)
-            worker = await (self._start() if in_new_worker else self._take(archive))
+            self.facts.require_open(archives[0], asks_index=call.asks_index, entry=call.entry)
+            worker = await (self._start() if in_new_worker else self._take(archives[0]))
+            had_others_open = bool(worker.last_archive)
             try:
-                with anyio.fail_after(self._deadline):
-                    reply = await worker.request(
-                        archive, call, crashed_entries=self.facts.of(archive.identity).crashed_entries
-                    )
+                await self._exchange(worker, call, pending, on_reply, leave_others)
             except TimeoutError:
-                await self._end_late(worker, archive, call)
+                await self._faults.end_late(worker, pending[-1], call)
             except WorkerExited as exited:
                 await worker.stop()
-                if exited.was_killed:
-                    raise
-                if worker.reading:
-                    self._leave_out(archive, worker.reading, f"it {exited}")
-                    raise
-                self._quarantine(archive, call, f"it {exited}", is_timeout=False)
+                self._faults.blame_crash(worker, pending[-1], call, exited)
+                raise
             except anyio.get_cancelled_exc_class():
                 is_abandoned = True
                 assert self._tasks is not None
-                self._tasks.start_soon(self._finish_abandoned, worker, archive)
+                self._tasks.start_soon(self._finish_abandoned, worker, pending)
                 raise
             except BaseException:
                 await worker.stop()
                 raise
-            self.facts.note_reply(archive)
-            had_others_open = bool(worker.last_archive)
-            await self._put_back(worker, archive, reply)
         finally:
             if not is_abandoned:
                 self._slots.release()
-        if _is_out_of_memory(reply) and had_others_open:
-            return await self._request(archive, call, in_new_worker=True)
-        return reply
+        return had_others_open
 
-    async def _end_late(self, worker: WorkerProcess, archive: ArchiveFile, call: Call[Any]) -> NoReturn:
-        """End a worker that exceeded its deadline, and raise the error of what was slow: disk, document, archive."""
-        is_computing = await worker.is_computing()
-        await worker.stop()
-        if not is_computing:
-            self.facts.note_slow_disk(archive)
-            raise archive_too_slow(archive, f"a call waited for it for {self._deadline:g} s") from None
-        reason = f"it took longer than {self._deadline:g} s"
-        if worker.reading:
-            self._leave_out(archive, worker.reading, reason)
-            raise errors.entry_too_slow(archive.name, safe_line(worker.reading, 200)) from None
-        self._quarantine(archive, call, reason, is_timeout=True)
+    async def _exchange(
+        self,
+        worker: WorkerProcess,
+        call: Call[Any],
+        pending: list[ArchiveFile],
+        on_reply: _ReplyHandler,
+        leave_others: Callable[[], None] | None,
+    ) -> None:
+        """Send a call and hand over the replies; `pending` keeps the archives without one, the next one last."""
+        await worker.send(call, [self._target(archive) for archive in reversed(pending)], _TURN_SECONDS)
+        while pending:
+            reply = await self._receive(worker, leave_others if len(pending) > 1 else None)
+            if isinstance(reply, calls.Paused):
+                break
+            archive = pending.pop()
+            self.facts.note_reply(archive)
+            worker.last_archive = archive.name
+            if _is_out_of_memory(reply):
+                await worker.stop()
+                pending.clear()
+            await on_reply(archive, reply)
+        if worker.is_alive:
+            self._put_idle(worker)
 
-    def _leave_out(self, archive: ArchiveFile, entry: str, reason: str) -> None:
-        """Do not read a document again, and keep its archive."""
-        self.facts.mark_crashed(archive, entry)
-        log.warning("a document of %s is left out: %s", archive.name, reason)
+    async def _receive(self, worker: WorkerProcess, leave_others: Callable[[], None] | None) -> calls.Reply:
+        """Return the next reply, or raise `TimeoutError`; after a while, leave the other archives to other workers."""
+        with anyio.fail_after(self._deadline):
+            if leave_others:
+                with anyio.move_on_after(_LONG_CALL_SECONDS):
+                    return await worker.receive()
+                leave_others()  # this worker's turn is over after its reply
+            return await worker.receive()
 
-    async def _finish_abandoned(self, worker: WorkerProcess, archive: ArchiveFile) -> None:
-        """Give a worker a moment to finish a call that was cancelled, so that it need not be started again."""
-        reply = None
+    def _target(self, archive: ArchiveFile) -> calls.Target:
+        crashed_entries = self.facts.of(archive.identity).crashed_entries
+        return calls.Target(archive.name, archive.parts, tuple(crashed_entries))
+
+    async def _finish_abandoned(self, worker: WorkerProcess, pending: list[ArchiveFile]) -> None:
+        """Give a worker a moment to finish calls that were cancelled, so that it need not be started again."""
         try:
             with anyio.move_on_after(_ABANDONED_SECONDS), contextlib.suppress(WorkerExited, errors.OpenZimMcpError):
-                reply = await worker.receive()
+                while pending:
+                    reply = await worker.receive()
+                    if isinstance(reply, calls.Paused):
+                        pending.clear()
+                    elif _is_out_of_memory(reply):
+                        break
+                    else:
+                        worker.last_archive = pending.pop().name
         finally:
-            if reply is None:
+            if pending:
                 await worker.stop()
             else:
-                await self._put_back(worker, archive, reply)
+                self._put_idle(worker)
             self._slots.release()
-
-    async def _put_back(self, worker: WorkerProcess, archive: ArchiveFile, reply: calls.Reply) -> None:
-        """Make a worker idle; one that ran out of memory is ended."""
-        if _is_out_of_memory(reply):
-            await worker.stop()
-        else:
-            self._put_idle(worker, archive)
 
     async def _retry(self, archive: ArchiveFile, call: Call[Any]) -> calls.Reply:
         log.warning("a worker was killed from outside; its call is tried once more")
@@ -254,33 +332,6 @@ class Pool:
                 hint="The system may be short of memory; ask again, or for less at once.",
                 archive=archive.file_name,
             ) from exited
-
-    def _quarantine(self, archive: ArchiveFile, call: Call[Any], reason: str, *, is_timeout: bool) -> NoReturn:
-        """Quarantine what was being read, unless its file has changed in the meantime, and tell the caller."""
-        is_unchanged = False
-        with contextlib.suppress(OSError):
-            is_unchanged = stat_parts(archive.parts).identity == archive.identity
-        if not is_unchanged:
-            raise errors.ArchiveChanged(
-                f"{archive.name!r} was replaced or removed during the call.",
-                hint="Ask again.",
-                archive=archive.file_name,
-            )
-        if is_timeout and call.entry is not None:
-            # Calls about the archive as a whole tell whether it is the archive that does not answer.
-            self.facts.mark_slow(archive, call.entry)
-            log.warning("an entry of %s takes longer than %g s to read", archive.name, self._deadline)
-            raise errors.entry_too_slow(archive.name, safe_line(call.entry, 200))
-        scope: Scope = "index" if call.asks_index else "archive"
-        self.facts.quarantine(archive, scope, reason, is_timeout=is_timeout)
-        log.warning("%s of %s quarantined: %s", scope, archive.name, reason)
-        subject = "Its search index" if scope == "index" else "It"
-        raise errors.ArchiveQuarantined(
-            f"{archive.name!r} could not be read: {reason}. {subject} stays quarantined until the file changes.",
-            hint="Other archives are not affected. zim_health tells whether this one's checksum is right.",
-            archive=archive.file_name,
-            scope=scope,
-        )
 
     async def _start(self) -> WorkerProcess:
         while wait := self._restarts.take():  # noqa: ASYNC110  it is time that is waited for
@@ -301,26 +352,53 @@ class Pool:
                 await self._idle.pop(0).stop()
 
     async def _take(self, archive: ArchiveFile) -> WorkerProcess:
-        """Return an idle worker, or a new one; not a second one while the first is about to be ready."""
+        """Return an idle worker; else the next one that is free, while another one is started."""
         worker = self._take_idle(archive)
         if worker is None:
-            async with self._start_lock:
-                worker = self._take_idle(archive) or await self._start()
+            if self._wanted.starting <= len(self._wanted):
+                assert self._tasks is not None
+                self._wanted.starting += 1
+                self._tasks.start_soon(self._start_another)
+            worker = await self._wanted.next_free()
+        if worker.lane is None:
+            worker.lane = self._lane_of(archive)
         return worker
 
+    async def _start_another(self) -> None:
+        """Start a worker, one at a time, if a call still waits for one when it is its turn."""
+        try:
+            async with self._start_lock:
+                if self._wanted:
+                    self._put_idle(await self._start())
+        except (errors.OpenZimMcpError, msgspec.MsgspecError) as error:
+            self._wanted.fail(error)
+        finally:
+            self._wanted.starting -= 1
+
     def _take_idle(self, archive: ArchiveFile) -> WorkerProcess | None:
-        """Prefer the worker that read this archive last: it has it open and its clusters cached."""
+        """Prefer the worker of the archive's lane: it has it open and what it read of it cached."""
         self._idle = [worker for worker in self._idle if worker.is_alive]
         if not self._idle:
             return None
-        newest = len(self._idle) - 1
-        same = next((i for i, worker in enumerate(self._idle) if worker.last_archive == archive.name), newest)
+        lane, newest = self._lane_of(archive), len(self._idle) - 1
+        same = next((i for i, worker in enumerate(self._idle) if worker.lane == lane), newest)
         return self._idle.pop(same)
 
-    def _put_idle(self, worker: WorkerProcess, archive: ArchiveFile | None = None) -> None:
-        worker.last_archive = archive.name if archive else ""
+    def _lane_of(self, archive: ArchiveFile) -> int:
+        return zlib.crc32(archive.identity.encode()) % self._lanes
+
+    def _put_idle(self, worker: WorkerProcess) -> None:
         worker.idle_since = anyio.current_time()
-        self._idle.append(worker)
+        if not self._wanted.give(worker):
+            self._idle.append(worker)
+
+
+async def _return(result: Result) -> Result:  # type: ignore[misc]
+    return result
+
+
+async def _raise(error: errors.OpenZimMcpError) -> NoReturn:
+    raise error
 
 
 def _is_out_of_memory(reply: calls.Reply) -> bool:

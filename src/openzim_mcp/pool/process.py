@@ -18,7 +18,7 @@ from openzim_mcp import calls, errors
 from openzim_mcp.logs import TRACEBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from anyio.abc import Process
 
@@ -64,6 +64,8 @@ class WorkerProcess:
         """The size of the frame that is being received: its header has been read."""
         self.reading = ""
         """The entry that it is reading with a library that may end it."""
+        self.lane: int | None = None
+        """Which archives it is asked about first: each has its lane, so that it is open in one worker only."""
         self.last_archive = ""
         self.idle_since = 0.0
 
@@ -96,19 +98,19 @@ class WorkerProcess:
         return self._process.returncode is None
 
     async def request(
-        self,
-        archive: ArchiveFile,
-        call: calls.Call[Any],
-        on_progress: Callable[[calls.Progress], None] | None = None,
-        crashed_entries: Iterable[str] = (),
+        self, archive: ArchiveFile, call: calls.Call[Any], on_progress: Callable[[calls.Progress], None] | None = None
     ) -> calls.Reply:
         """Send a call and return the reply; or raise `WorkerExited`."""
+        await self.send(call, [calls.Target(archive.name, archive.parts)])
+        return await self.receive(on_progress)
+
+    async def send(self, call: calls.Call[Any], targets: Sequence[calls.Target], seconds: float = 0.0) -> None:
+        """Send a call for some archives; `receive` returns a reply for each, or `Paused` after so many seconds."""
         self.reading = ""
         arguments = msgspec.Raw(calls.encode_call(call))
-        request = calls.Request(call.function, archive.name, archive.parts, arguments, tuple(crashed_entries))
+        request = calls.Request(call.function, targets[0], arguments, list(targets[1:]), seconds)
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._input.send(calls.encode_frame(request))
-        return await self.receive(on_progress)
 
     async def receive(self, on_progress: Callable[[calls.Progress], None] | None = None) -> calls.Reply:
         """Return the next reply; if this is cancelled, the next call returns it."""

@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp import MCPError
 
 from openzim_mcp import errors
-from openzim_mcp.app import archives, connector, health, links, reading, search
+from openzim_mcp.app import archives, connector, health, links, near, reading, search
 from openzim_mcp.app.arguments import ArchiveRequest, Request, parse_request
 from openzim_mcp.app.introduction import introduce_archives
 from openzim_mcp.app.query import ask
@@ -17,6 +17,7 @@ from openzim_mcp.app.query.reply import QueryRequest
 from openzim_mcp.protocol import app_view
 from openzim_mcp.protocol.context import caller_of
 from openzim_mcp.protocol.errors import fit_payload, hide_unexpected
+from openzim_mcp.protocol.progress import ProgressReporter
 from openzim_mcp.protocol.results import ResultForm, structured_result, to_result
 from openzim_mcp.text import safe_line
 
@@ -93,9 +94,10 @@ TOOLS = (
     Tool(
         "zim_search",
         "Search",
-        "Find articles by words, a question or a title, in one archive or in all; each with the passage that matches.",
+        "Find articles by words, a question or a title, or near a place, in one archive or in all; each with the "
+        "passage that matches.",
         request=search.SearchRequest,
-        run=search.search,
+        run=near.run_search,
         fields={"results": "array", "done": "boolean"},
     ),
     Tool(
@@ -197,22 +199,23 @@ async def call_tool(app: App, context: RequestContext, params: types.CallToolReq
         raise MCPError(
             types.INVALID_PARAMS, f"Unknown tool: {safe_line(params.name, 100)}. There are: {', '.join(tools)}."
         )
-    caller = _tool_caller(context)
+    progress = ProgressReporter(context.session.report_progress) if "progress_token" in (context.meta or {}) else None
+    caller = _tool_caller(context, progress)
     try:
         with hide_unexpected(tool.name):
             request = parse_request(tool.request, params.arguments)
             await app.charge(caller, *((tool.cost, 1) if tool.cost else request.cost()))
-            return to_result(await tool.run(app, request, caller), ResultForm.of(app, context))
+            work = tool.run(app, request, caller)
+            return to_result(await (progress.run(work) if progress else work), ResultForm.of(app, context))
     except errors.OpenZimMcpError as error:
         if isinstance(error, errors.OpenZimMcpValidationError):
             await app.refund_half(caller)
         return structured_result(fit_payload(error.payload(tool.name)), is_error=True)
 
 
-def _tool_caller(context: RequestContext) -> Caller:
-    reports_progress = "progress_token" in (context.meta or {})
-    progress = context.session.report_progress if reports_progress else None
-    return replace(caller_of(context), progress=progress, connection=context.session.client_params, charges=[])
+def _tool_caller(context: RequestContext, progress: ProgressReporter | None) -> Caller:
+    report = progress.report if progress else None
+    return replace(caller_of(context), progress=report, connection=context.session.client_params, charges=[])
 
 
 # Keywords that do not change what a schema means, but cost the model tokens.

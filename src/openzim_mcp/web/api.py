@@ -71,7 +71,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "search",
-        "Search the archives for words, a question or a title",
+        "Search the archives for words, a question or a title, or near a place",
         parameters.SearchParameters,
         front_ends.search_entries,
         results.HitPage,
@@ -171,7 +171,8 @@ async def _respond(
 ) -> Response:
     is_markdown = endpoint.has_markdown and wants_markdown(request, getattr(arguments, "format", None))
     tag = None
-    if endpoint.changes_with == "archives":
+    # A summary or outline also tells what other archives have, as far as they are indexed.
+    if endpoint.changes_with == "archives" and getattr(arguments, "view", "full") == "full":
         state = await _archives_state(app, getattr(arguments, "archive", None))
         tag = make_tag(state, endpoint.name, arguments.model_dump_json(), is_markdown, caller.base_url)
         if is_current(tag, request.headers):

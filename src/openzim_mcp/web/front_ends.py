@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from openzim_mcp import addresses, errors, uris
-from openzim_mcp.app import health, links, reading, search
+from openzim_mcp.app import health, links, near, reading, search
 from openzim_mcp.app.archives import read_archive_metadata
+from openzim_mcp.app.elsewhere import find_elsewhere
 from openzim_mcp.app.query import ask
 from openzim_mcp.app.query.reply import Reply
 from openzim_mcp.app.references import locate_entry
@@ -59,7 +60,9 @@ async def answer(app: App, request: parameters.AskParameters, caller: Caller) ->
 
 async def search_entries(app: App, request: parameters.SearchParameters, caller: Caller) -> HitPage:
     """Search one archive, or all of them."""
-    page = await search.search(app, request.to_search(), caller)
+    page = await near.run_search(app, request.to_search(), caller)
+    if isinstance(page, near.NearPage):
+        return _to_near_page(page, caller.base_url)
     if isinstance(page, search.SearchPage):
         rows = [search.with_archive(page.archive, row) for row in page.results or ()]
         total, failed = page.total, 0
@@ -76,17 +79,35 @@ async def search_entries(app: App, request: parameters.SearchParameters, caller:
     )
 
 
-def _to_hit(row: search.MergedHit, base_url: str) -> Hit:
-    return Hit(
+def _to_near_page(page: near.NearPage, base_url: str) -> HitPage:
+    return HitPage(
+        query=page.query or "",
+        results=[
+            msgspec.structs.replace(_to_hit(row, base_url), distance_m=row.distance_m, direction=row.direction)
+            for row in page.results
+        ],
+        total=page.total,
+        next_cursor=page.next_cursor,
+        done=page.done,
+        archives_failed=page.archives_failed,
+        near=page.near,
+        complete=page.complete,
+        progress=page.progress,
+    )
+
+
+def _to_hit(row: search.MergedHit | near.NearHit, base_url: str) -> Hit:
+    hit = Hit(
         archive=row.archive,
         path=row.path,
         title=row.title,
         snippet=_to_plain_text(row.snippet or ""),
-        score=row.score,
-        section=row.section,
-        match=row.match,
-        **_links(row.archive, row.path, base_url),
+        url=base_url + addresses.reader_address(row.archive.removesuffix(".zim"), row.path),
+        uri=uris.entry_uri(row.archive.removesuffix(".zim"), row.path),
     )
+    if isinstance(row, near.NearHit):
+        return hit
+    return msgspec.structs.replace(hit, score=row.score, section=row.section, match=row.match)
 
 
 def _to_plain_text(markdown: str) -> str:
@@ -127,10 +148,15 @@ async def read_entry(app: App, request: parameters.ReadParameters, caller: Calle
     elif request.view == "summary":
         summary = await reading.read_or_closest(app, archive, ReadSummary(path))
         result = _result(archive, summary.path, summary.title, summary.summary)
+        result = msgspec.structs.replace(result, elsewhere=await find_elsewhere(app, archive, summary.path) or None)
     elif request.view == "toc":
         contents = await reading.read_or_closest(app, archive, ReadTableOfContents(path))
         outline = "\n".join(_outline(contents.toc))
-        result = msgspec.structs.replace(_result(archive, contents.path, contents.title, outline), toc=contents.toc)
+        result = msgspec.structs.replace(
+            _result(archive, contents.path, contents.title, outline),
+            toc=contents.toc,
+            elsewhere=await find_elsewhere(app, archive, contents.path) or None,
+        )
     else:
         result = await _read_text(app, archive, path, request)
     if not result.mime_type:

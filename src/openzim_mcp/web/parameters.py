@@ -71,6 +71,9 @@ class SearchParameters(Parameters):
     q: Text | None = Field(None, description="Words, a question, or a title; a cursor carries it.")
     archive: Text | None = _Archive
     mode: Literal["fulltext", "title"] = Field("fulltext", description="By text, or by title only.")
+    near: Annotated[str, StringConstraints(min_length=1, max_length=300)] | None = Field(
+        None, description="Only places near a title, `48.85,2.35` or `48.85,2.35,5km`; `q` may be left out."
+    )
     limit: int = Field(_DEFAULT_LIMIT, ge=1, le=100, description="Results per page.")
     page: int | None = Field(None, ge=1, le=_MAX_PAGE, description="The number of a page, from 1 on.")
     cursor: Reference | None = _Cursor
@@ -79,16 +82,16 @@ class SearchParameters(Parameters):
     def _check_start(self) -> SearchParameters:
         if self.cursor and self.page:
             raise ValueError("cursor and page exclude each other: a cursor knows where to continue")
-        if not self.q and not self.cursor:
+        if not self.q and not self.cursor and not self.near:
             raise ValueError("q: required, but not given; say what to look for")
         return self
 
     def to_search(self) -> SearchRequest:
         """Return the request of the tool."""
         if self.cursor:
-            given = {"query": self.q, "zim_file_path": self.archive, "cursor": self.cursor}
+            given = {"query": self.q, "zim_file_path": self.archive, "near": self.near, "cursor": self.cursor}
             return parse_request(SearchRequest, {name: value for name, value in given.items() if value})
-        arguments = {"query": self.q, "mode": self.mode, "limit": self.limit}
+        arguments = {"query": self.q, "mode": self.mode, "near": self.near, "limit": self.limit}
         where = {"zim_file_path": self.archive} if self.archive else {"cross_file": True}
         return parse_request(SearchRequest, arguments | where | {"offset": ((self.page or 1) - 1) * self.limit})
 

@@ -19,6 +19,7 @@ _STATUSES: tuple[tuple[type[errors.OpenZimMcpError], int], ...] = (
     (errors.ArchiveNotFound, 404),
     (errors.EntryNotFound, 404),
     (errors.SectionNotFound, 404),
+    (errors.PlaceNotFound, 404),
     (errors.ResourceNotFound, 404),
     (errors.AmbiguousEntry, 409),
     (errors.OpenZimMcpValidationError, 400),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse
 
 from openzim_mcp import addresses
+from openzim_mcp.app.elsewhere import find_elsewhere
 from openzim_mcp.app.links import find_related
 from openzim_mcp.app.reading import read_or_closest
 from openzim_mcp.app.references import find_holders, main_path
@@ -93,7 +94,7 @@ def _direction(page: ArticlePage, description: Description) -> str:
 
 
 async def show_related(site: Site, request: Request, caller: Caller) -> Response:
-    """Show the other archives that have an entry of this title, and related articles."""
+    """Show what is about the same in other archives, their entries of this title, and related articles."""
     await site.app.charge(caller, "get_related_articles")
     archive = await site.app.find_archive(request.path_params["name"])
     related = await find_related(site.app, archive, request.path_params["path"], 0, _RELATED)
@@ -104,23 +105,23 @@ async def show_related(site: Site, request: Request, caller: Caller) -> Response
         title=related.title,
         address=addresses.reader_address(archive.name, related.path),
         related=[(row.title, addresses.reader_address(archive.name, row.path)) for row in related.related],
-        holders=await _other_holders(site.app, archive, related.title),
+        holders=await _find_others(site.app, archive, related.path, related.title),
         selected_archive=archive.name,
     )
 
 
-async def _other_holders(app: App, archive: ArchiveFile, title: str) -> list[tuple[str, str, str]]:
-    """Return title, archive and address of the entries of this title in other archives."""
-    others = [row for row in await app.usable_archives() if row.name != archive.name]
-    holders = await find_holders(app, title, others)
-    descriptions = (await app.describe_each([row for row, _ in holders])).results
+async def _find_others(app: App, archive: ArchiveFile, path: str, title: str) -> list[tuple[str, str, str]]:
+    """Return title, archive and address of what is about the same elsewhere, then of other entries of the title."""
+    same = [(row.archive, row.path, row.title) for row in await find_elsewhere(app, archive, path)]
+    archives = await app.usable_archives()
+    others = [row for row in archives if row.name != archive.name and row.file_name not in {name for name, *_ in same}]
+    holders = [(row.file_name, entry.path, entry.title) for row, entry in await find_holders(app, title, others)]
+    names = {name for name, *_ in (*same, *holders)}
+    descriptions = (await app.describe_each([row for row in archives if row.file_name in names])).results
+    titles = {f"{name}.zim": row.title for name, row in descriptions.items()}
     return [
-        (
-            entry.title,
-            descriptions[row.name].title or row.name if row.name in descriptions else row.name,
-            addresses.reader_address(row.name, entry.path),
-        )
-        for row, entry in holders
+        (entry_title, titles.get(name) or name, addresses.reader_address(name.removesuffix(".zim"), entry_path))
+        for name, entry_path, entry_title in (*same, *holders)
     ]
 
 

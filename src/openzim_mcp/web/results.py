@@ -6,9 +6,10 @@ from typing import Literal
 
 from openzim_mcp.app.archives import ArchiveMetadata  # noqa: TC001  msgspec evaluates annotations
 from openzim_mcp.app.health import ServerHealth  # noqa: TC001
+from openzim_mcp.app.near import Center, ScanProgress  # noqa: TC001
 from openzim_mcp.app.query.excerpts import CitedPassage, Source  # noqa: TC001
 from openzim_mcp.calls import Struct
-from openzim_mcp.calls.reading import TextMatch, TocEntry  # noqa: TC001
+from openzim_mcp.calls.reading import Elsewhere, TextMatch, TocEntry  # noqa: TC001
 from openzim_mcp.calls.search import TitleMatchKind  # noqa: TC001
 
 
@@ -36,10 +37,15 @@ class Hit(Struct, frozen=True, kw_only=True):
     score: float | None = None
     section: str | None = None
     match: TitleMatchKind | None = None
+    distance_m: int | None = None
+    direction: str | None = None
 
 
 class HitPage(Struct, frozen=True, kw_only=True):
-    """A page of results; an archive that could not be searched is only counted."""
+    """A page of results; an archive that could not be searched is only counted.
+
+    For what is near a place, `complete` tells whether all pages have been read for places.
+    """
 
     query: str
     results: list[Hit]
@@ -47,6 +53,9 @@ class HitPage(Struct, frozen=True, kw_only=True):
     next_cursor: str | None
     done: bool
     archives_failed: int = 0
+    near: Center | None = None
+    complete: bool | None = None
+    progress: ScanProgress | None = None
 
 
 class TitleSuggestion(Struct, frozen=True, kw_only=True):
@@ -82,6 +91,8 @@ class ReadResult(Struct, frozen=True, kw_only=True):
     next_offset: int | None = None
     characters: int | None = None
     note: str | None = None
+    elsewhere: list[Elsewhere] | None = None
+    """Articles about the same in other archives and languages; with `view=summary` and `view=toc`."""
     url: str
     uri: str
 

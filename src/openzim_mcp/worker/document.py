@@ -44,6 +44,9 @@ _MAX_REST_CHARS = 60
 """A shorter rest of a box is not a passage of its own."""
 _MAX_TITLE_CHARS = 30
 """A shorter paragraph without a mark at its end is a title of what follows, such as "Note"."""
+_DESCRIPTION_MARK = ": "
+"""What a paragraph that describes a term starts with."""
+_MAX_TERM_CHARS = 80
 _KINDS_WITHOUT_PASSAGE = frozenset({"heading", "hatnote", "notice"})
 _PASSAGE_KINDS: dict[BlockKind, PassageKind] = {
     "list": "list",
@@ -297,12 +300,18 @@ class _PassageBuilder:
         self._chars = 0
         self._introductions = 0
         """How many of the last pieces only introduce what follows."""
+        self._term = ""
+        """The term whose definition is being read."""
+        self._term_start = 0
+        """The number of its piece, if it is in the passage being made; else 0."""
 
     def add_block(self, block: Block) -> None:
         text = block.text
         if block.section != self._section or block.locator != self._locator:
             self.end_passage()
             self._section, self._locator = block.section, block.locator
+            self._term = ""
+        self._note_term(block)
         kind = _PASSAGE_KINDS.get(block.kind, "prose")
         if kind == "facts":
             self.end_passage()
@@ -310,17 +319,35 @@ class _PassageBuilder:
             return
         for piece in (text,) if len(text) <= _MAX_BLOCK_CHARS else _split_block(block):
             if self._pieces and self._chars + len(piece) > _PASSAGE_CHARS:
-                self.end_passage(self._introductions_before(piece) if self._introductions else 0)
+                self.end_passage(self._pieces_to_keep(piece))
+            if self._term and not self._pieces and block.kind != "definition":
+                self._add_piece("prose", self._term)
             introduces = text[-1:] != "." and _is_introduction(block)
             self._introductions = self._introductions + 1 if introduces else 0
-            self._kinds.append(kind)
-            self._pieces.append(piece)
-            self._chars += len(piece) + 1
+            self._add_piece(kind, piece)
 
-    def _introductions_before(self, piece: str) -> int:
-        """Return how many pieces belong to the next one, if they all fit into a passage."""
-        chars = sum(map(len, self._pieces[-self._introductions :]))
-        return self._introductions if chars + len(piece) <= _MAX_BLOCK_CHARS else 0
+    def _add_piece(self, kind: PassageKind, piece: str) -> None:
+        self._kinds.append(kind)
+        self._pieces.append(piece)
+        self._chars += len(piece) + 1
+
+    def _note_term(self, block: Block) -> None:
+        """Remember the term that a block is, or forget it at a paragraph outside its definition."""
+        if block.kind == "definition":
+            self._term, self._term_start = _shorten_term(block.text), len(self._pieces)
+        elif block.kind == "paragraph" and not block.text.startswith(_DESCRIPTION_MARK):
+            self._term = ""
+
+    def _pieces_to_keep(self, piece: str) -> int:
+        """Return how many of the last pieces belong to the next one, if all fit into a passage.
+
+        They introduce it, or start the definition that it belongs to behind the end of another.
+        """
+        kept = self._introductions
+        if self._term and 0 < self._term_start < len(self._pieces):
+            kept = max(kept, len(self._pieces) - self._term_start)
+        chars = sum(map(len, self._pieces[-kept:])) if kept else 0
+        return kept if chars + len(piece) <= _MAX_BLOCK_CHARS else 0
 
     def end_passage(self, kept: int = 0) -> None:
         """End the passage being made; the last `kept` pieces start the next one."""
@@ -330,6 +357,7 @@ class _PassageBuilder:
             text, kind = (pieces[0], kinds[0]) if stop == 1 else ("\n".join(pieces), _main_kind(kinds, pieces))
             self.passages.append(Passage(self._section, text, normalize(text), (), kind, self._locator))
             self._pieces, self._kinds = self._pieces[stop:], self._kinds[stop:]
+            self._term_start = 0
         self._chars = sum(map(len, self._pieces)) + kept if kept else 0
         self._introductions = kept
 
@@ -338,6 +366,14 @@ class _PassageBuilder:
             names = (line[2:].partition(": ") for line in piece.split("\n"))
             fact_names = tuple(_FACT_QUALIFIER.sub("", name) for name, colon, _ in names if colon)
             self.passages.append(Passage(self._section, piece, normalize(piece), fact_names, "facts"))
+
+
+def _shorten_term(term: str) -> str:
+    """Return a term without the arguments of a long signature: the head of what continues its definition."""
+    if len(term) <= _MAX_TERM_CHARS:
+        return term
+    name, bracket, _ = term.partition("(")
+    return f"{name}(…)`" if bracket and term.startswith("`") and len(name) <= _MAX_TERM_CHARS else ""
 
 
 def _main_kind(kinds: list[PassageKind], pieces: list[str]) -> PassageKind:

@@ -21,14 +21,16 @@ import traceback
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from selectolax.lexbor import SelectolaxError
+import msgspec
 
 from openzim_mcp import calls, errors
-from openzim_mcp.calls import archive, links, page, reading, search
+from openzim_mcp.calls import archive, links, page, places, reading, search, subjects
 from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.page_timer import timer
+from openzim_mcp.worker.readers.html import ParserError
 from openzim_mcp.worker.readers.pdf.crashes import crash_reporter
-from openzim_mcp.worker.zim import Archive, out_of_memory
+from openzim_mcp.worker.reading.article import forget_documents
+from openzim_mcp.worker.zim import Archive, ClosedArchive, enlarge_cluster_cache, out_of_memory, reduce_cluster_cache
 from openzim_mcp.zimfile import Identity, stat_parts
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
-CALL_MODULES = (archive, links, page, reading, search)
+CALL_MODULES = (archive, links, page, places, reading, search, subjects)
 """Imported so that every call is registered."""
 _GRACE_SECONDS = 2
 _RESERVED_DESCRIPTORS = 64
@@ -59,10 +61,15 @@ class OpenArchives:
         self._descriptors_before = _count_descriptors()
         self._open: OrderedDict[tuple[str, ...], tuple[Identity, Archive]] = OrderedDict()
 
+    def closed(self, name: str, parts: Sequence[str]) -> ClosedArchive:
+        """Return an archive for a call that may do without opening it."""
+        with _translated_errors(name):
+            return ClosedArchive(stat_parts(parts).identity, lambda: self.open(name, parts))
+
     def open(self, name: str, parts: Sequence[str]) -> Archive:
         """Return the archive, opened if it is not, or if its file has changed."""
         key = tuple(parts)
-        try:
+        with _translated_errors(name):
             identity = stat_parts(key).identity
             opened = self._open.pop(key, None)
             # Also for an open one: its indexes are opened when they are first asked.
@@ -72,19 +79,18 @@ class OpenArchives:
                 opened = (identity, Archive(name, parts))
                 if stat_parts(key).identity != identity:
                     raise errors.ArchiveChanged(f"{name!r} is being replaced.", hint="Ask again in a moment.")
-        except OSError as error:
-            raise errors.ArchiveUnusable(
-                f"{name!r} cannot be read: {error.strerror or 'input/output error'}.",
-                hint="The file or its disk was removed; zim_health lists the archives that are there now.",
-            ) from error
         self._open[key] = opened
         return opened[1]
 
     def _close_least_recently_used(self, parts: int) -> None:
+        if _data_bytes() > self._max_data_bytes:
+            reduce_cluster_cache()
         while self._open and (
             self._descriptors_after(parts) > self._max_descriptors or _data_bytes() > self._max_data_bytes
         ):
-            self._open.popitem(last=False)
+            _, (_, archive) = self._open.popitem(last=False)
+            forget_documents(archive)
+            del archive
             if _count_descriptors() - self._descriptors_before > self._max_descriptors:
                 gc.collect()  # an archive that is part of a cycle is closed only then
 
@@ -92,6 +98,17 @@ class OpenArchives:
         """Return how many descriptors archives use with one more: one per part and index, or as many as there are."""
         assumed = sum(len(key) + _MAX_INDEXES for key in self._open)
         return max(assumed, _count_descriptors() - self._descriptors_before) + parts + _MAX_INDEXES
+
+
+@contextlib.contextmanager
+def _translated_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise errors.ArchiveUnusable(
+            f"{name!r} cannot be read: {error.strerror or 'input/output error'}.",
+            hint="The file or its disk was removed; zim_health lists the archives that are there now.",
+        ) from error
 
 
 def _count_descriptors() -> int:
@@ -178,8 +195,10 @@ def _dispatch(
     module, _, name = call.function.partition(":")
     function = getattr(importlib.import_module(f"openzim_mcp.worker.{module}"), name)
     if isinstance(call, calls.Job):
-        return function(request.parts, call, report)
-    return function(archives.open(request.name, request.parts), call)
+        return function(request.target.parts, call, report)
+    if not call.opens_archive:
+        return function(archives.closed(request.target.name, request.target.parts), call)
+    return function(archives.open(request.target.name, request.target.parts), call)
 
 
 def handle_request(
@@ -189,9 +208,9 @@ def handle_request(
     try:
         try:
             return calls.Success(calls.encode_result(_dispatch(archives, request, report, deadline_seconds)))
-        except (MemoryError, SelectolaxError) as error:
+        except (MemoryError, ParserError) as error:
             # Any bytes are HTML to the parser and its selectors are ours: it fails only where memory ends.
-            raise out_of_memory(request.name) from error
+            raise out_of_memory(request.target.name) from error
     except errors.OpenZimMcpError as error:
         return calls.Failure(type(error).__name__, error.message, error.hint, error.details)
     except Exception:  # noqa: BLE001  the server logs it and answers with a generic error
@@ -206,15 +225,28 @@ def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
             pipe.write(calls.encode_frame(reply))
             pipe.flush()
 
+        def handle(request: calls.Request) -> None:
+            crash_reporter.start_call(lambda path: send(calls.Reading(path)), request.target.crashed_entries)
+            send(handle_request(archives, request, _ProgressReporter(send), deadline_seconds))
+
+        def restart_timer() -> float:
+            # The server ends a call that takes too long; this ends it if the server is gone.
+            if deadline_seconds:
+                faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
+            return time.monotonic()
+
         send(calls.Ready())
         for request in _read_requests(incoming):
-            if deadline_seconds:
-                # The server ends a call that takes too long; this ends it if the server is gone.
-                faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
-            crash_reporter.start_call(lambda path: send(calls.Reading(path)), request.crashed_entries)
-            reply = handle_request(archives, request, _ProgressReporter(send), deadline_seconds)
+            started = timed = restart_timer()
+            handle(request)
+            for target in request.others:
+                now = time.monotonic()
+                if now - started >= request.seconds:
+                    send(calls.Paused())
+                    break
+                timed = restart_timer() if now - timed > _GRACE_SECONDS / 2 else timed
+                handle(msgspec.structs.replace(request, target=target))
             faulthandler.cancel_dump_traceback_later()
-            send(reply)
 
 
 def main() -> None:
@@ -225,6 +257,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     return_large_blocks()
+    enlarge_cluster_cache(memory_mib)
     _exit_with_parent(parent)
     if not deadline_seconds and os.name == "posix":
         os.nice(_JOB_NICENESS)

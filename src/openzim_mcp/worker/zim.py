@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache
 from libzim.reader import Archive as ZimArchive
+from libzim.reader import set_cluster_cache_max_size
 from libzim.search import Query, Searcher
 from libzim.suggestion import SuggestionSearcher
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from libzim.reader import Entry as ZimEntry
 
-    from openzim_mcp.zimfile import EntryRecord
+    from openzim_mcp.zimfile import EntryRecord, Identity
 
 MAX_REDIRECTS = 10
 _MAX_RANDOM_TRIES = 50
@@ -39,12 +40,19 @@ _BESIDE_CONTENT = ("M", "W", "X")
 _CACHED_FREQUENCIES = 20_000
 _IMPORTANCE_RETRY_SECONDS = 5
 _ARTICLE_LIST = "listing/titleOrdered/v1"
+_FULLTEXT_INDEX = "X/fulltext/xapian"
 _SAMPLED_ENTRIES = 16
 _NO_MEMORY = ("not enough memory", "needed memory", "too much memory")
 """What zstd and lzma say; libzim passes it on as any other error."""
 _MIN_LANDMARKED_ENTRIES = 100_000
 _MAX_COMPARED_ENTRIES = 50_000
 _serial_numbers = itertools.count()
+_CLUSTER_CACHE_BYTES = 16 << 20
+"""What libzim keeps of unpacked clusters by default, for all archives of the process."""
+_LARGE_CLUSTER_CACHE_BYTES = 24 << 20
+"""Enough for the pages of a few searches, which often come from the same clusters; in memory, it takes 60 MB."""
+_LARGE_CACHE_MEMORY_MIB = 1024
+"""The memory limit that leaves room for it: a cluster keeps 8 MB (zstd) to 64 MB (lzma) for its decompressor."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,13 @@ class TitleMatch:
     is_redirect: bool
 
 
+class ClosedArchive(NamedTuple):
+    """An archive that need not be open, and what opens it."""
+
+    identity: Identity
+    open: Callable[[], Archive]
+
+
 class OtherTexts(NamedTuple):
     """Texts that are not in the index of an archive: how many there are, and how many of them have a word."""
 
@@ -88,6 +103,17 @@ def out_of_memory(name: str) -> errors.OutOfMemory:
         f"Reading {name!r} takes more memory than a worker may have.",
         hint="It may be damaged or hostile; if you trust it, raise OPENZIM_MCP_WORKER__MEMORY_MIB.",
     )
+
+
+def enlarge_cluster_cache(memory_mib: int) -> None:
+    """Let libzim keep more unpacked clusters, if the memory limit of the process allows it."""
+    if memory_mib >= _LARGE_CACHE_MEMORY_MIB:
+        set_cluster_cache_max_size(_LARGE_CLUSTER_CACHE_BYTES)
+
+
+def reduce_cluster_cache() -> None:
+    """Let libzim keep as many unpacked clusters as by default, and drop the others."""
+    set_cluster_cache_max_size(_CLUSTER_CACHE_BYTES)
 
 
 class Archive:
@@ -574,6 +600,14 @@ class Archive:
                 count = int(self._searcher.search(Query().set_query(words)).getEstimatedMatches())
             self._frequencies[words] = count
         return count
+
+    def read_fulltext_index(self, max_bytes: int) -> bytes:
+        """Return the full-text index as it is in the archive; empty if there is none, or a larger one."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            entry = self._entry_at(_FULLTEXT_INDEX)
+            item = entry.get_item() if entry else None
+            return bytes(item.content) if item and item.size <= max_bytes else b""
+        return b""
 
     def probe_indexes(self, words: Sequence[str]) -> None:
         """Search each index for some words, so that a damaged one fails now."""

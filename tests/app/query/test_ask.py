@@ -63,6 +63,7 @@ def both_server(isles_zim: Path, town_zim: Path, tmp_path_factory: pytest.TempPa
         ("show the main page", "# Ravenport"),
         ("how many articles are there?", "isles_en_all_2026-01.zim:\n- title: Test"),
         ("server health", "The server is healthy."),
+        ("What is similar to dried herring that merchants sell?", "Its merchants sell dried herring"),
         ("random article", "\n\nSource: "),
         ("Zuerich", "Zürich is a city of banks."),
         ("quetzalcoatl", "Not found here: no archive has the word 'quetzalcoatl'."),

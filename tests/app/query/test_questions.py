@@ -281,6 +281,22 @@ def test_relation_is_part_of_the_analysis() -> None:
     assert "designed by" in question.fact_names
 
 
+@pytest.mark.parametrize(
+    ("text", "corrected", "answer_type"),
+    [
+        ("wher is teh grandhotel pup", "where is the grandhotel pup", "place"),
+        ("hwo tall is the eiffel tower", "how tall is the eiffel tower", "measure"),
+        ("hou teh who got their name", "how the who got their name", None),
+        ("wat is een walvis", "wat is een walvis", "definition"),
+    ],
+)
+def test_misspelled_asking_words_are_corrected_in_english(text: str, corrected: str, answer_type: str | None) -> None:
+    question = analyze_question(text)
+
+    assert question.text == corrected
+    assert answer_type is None or question.answer_type == answer_type
+
+
 def test_function_words_of_a_language_name_no_relation() -> None:
     assert "come" in function_words("it")
     assert analyze_question("come si fa il pane").relation_terms == []

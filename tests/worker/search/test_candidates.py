@@ -73,3 +73,15 @@ def test_number_of_searches_is_bounded(isles: Archive) -> None:
     find(isles, "banks amber herring metal planet god stars language letter rope coast")
 
     assert len(searches) <= 1 + 8 + 6 + 4
+
+
+@pytest.mark.parametrize(("enough", "is_found"), [(2, False), (60, True)])
+def test_single_words_of_a_large_archive_are_searched_only_without_enough_candidates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, enough: int, *, is_found: bool
+) -> None:
+    monkeypatch.setattr(candidates, "MANY_ARTICLES", 1)
+    monkeypatch.setattr(candidates, "_ENOUGH_CANDIDATES", enough)
+    both = {f"Both_{number}": "<p>Amber comes in banks.</p>" for number in range(3)}
+    archive = Archive("x", [str(write_zim(tmp_path / "x.zim", {**both, "Single": "<p>Amber glows.</p>"}))])
+
+    assert ("Single" in dict(find(archive, "banks amber").scored)) == is_found

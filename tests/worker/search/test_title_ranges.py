@@ -11,9 +11,10 @@ from openzim_mcp.calls.search import FindTitles, SearchText, SuggestTitles
 from openzim_mcp.worker import zim
 from openzim_mcp.worker.search import candidates, fulltext
 from openzim_mcp.worker.search.fulltext import search_text
+from openzim_mcp.worker.search.spelling import correct_word
 from openzim_mcp.worker.search.title_ranges import has_title_ranges
 from openzim_mcp.worker.search.titles import find_closest_title, find_titles, suggest_titles
-from openzim_mcp.worker.zim import Archive
+from openzim_mcp.worker.zim import Archive, TitleMatch
 from support.archives import write_zim
 
 NAMES = ("Sand", "Sandal", "Sandstone", "San_Marino", "San_Marino_(band)", "Zebra", "Zürich", "apple")
@@ -28,6 +29,13 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
     pages = filler | {name: f"<p>{name} is a thing of stone.</p>" for name in NAMES}
     redirects = {f"Republic {number}": "San_Marino" for number in range(5)} | {"Saint Marinus": "San_Marino"}
     return Archive("x", [str(write_zim(tmp_path / "x.zim", pages, redirects=redirects))])
+
+
+class WithoutSuggestions(Archive):
+    """An archive whose title index must not be asked, as that reads hundreds of places of a large one."""
+
+    def suggest_paths(self, text: str, limit: int) -> list[str]:
+        raise AssertionError((text, limit))
 
 
 def suggest(archive: Archive, text: str) -> list[str]:
@@ -89,3 +97,26 @@ def test_pages_of_a_long_list_are_parts_of_one_list(large: Archive) -> None:
 def test_closest_title_is_found_by_the_range_of_its_start(large: Archive) -> None:
     assert find_closest_title(large, FindClosestTitle("San_Marinos")).path == "San_Marino"
     assert find_closest_title(large, FindClosestTitle("Quxbury Wendlebar")).path is None
+
+
+def test_word_is_corrected_to_one_of_a_title_without_the_title_index(large: Archive) -> None:
+    archive = WithoutSuggestions(large.name, large._parts)
+
+    assert correct_word(archive, "sandsdune") == "sandstone"
+
+
+def test_unknown_word_is_looked_up_in_few_places_of_a_large_archive(large: Archive) -> None:
+    words, titles = [], []
+
+    class Recorded(Archive):
+        def frequency(self, words_: str) -> int:
+            words.append(words_)
+            return super().frequency(words_)
+
+        def look_up(self, *, title: str | None = None, path: str | None = None) -> TitleMatch | None:
+            titles.append(title)
+            return super().look_up(title=title, path=path)
+
+    assert correct_word(Recorded(large.name, large._parts), "qwxzkv") is None
+    assert {word for word in words if word[1:] == "qwxzkv"} == {"qqwxzkv"}  # a doubled letter
+    assert set(titles) == {None}

@@ -21,8 +21,8 @@ def table() -> WordVectors:
 
 def cosine(vectors: WordVectors, first: str, second: str) -> float:
     """The cosine of the vectors of two words that the table has."""
-    found = [vector for word in (first, second) if (vector := vectors.find(word))]
-    return vectors.cosine(*found)
+    one, other = (vector.signs for word in (first, second) if (vector := vectors.find(word)))
+    return vectors.cosines[(one ^ other).bit_count()]
 
 
 def test_words_are_found_in_every_form() -> None:

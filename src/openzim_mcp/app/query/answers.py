@@ -10,14 +10,16 @@ import msgspec
 from openzim_mcp import tokens
 from openzim_mcp.app.query import excerpts
 from openzim_mcp.app.query.answer_pages import select_page
+from openzim_mcp.app.query.archive_estimates import estimate_archives
 from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
 from openzim_mcp.app.query.confidence import estimate_confidence, is_answer, unknown_words
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.language_fit import archives_in_language, prefer_language
 from openzim_mcp.app.query.questions import analyze_question
 from openzim_mcp.app.query.reply import QueryContext, Reply, offset_line
+from openzim_mcp.app.routing import MAX_ASKED, find_route
 from openzim_mcp.app.search import merge_hits
-from openzim_mcp.calls.search import EstimateAnswer, FindPassages, FindTitles, WordCounts
+from openzim_mcp.calls.search import FindPassages, FindTitles, WordCounts
 from openzim_mcp.text import normalize, safe_line
 
 if TYPE_CHECKING:
@@ -62,33 +64,34 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
     estimates: dict[str, Estimate] = {}
     archives, counts = context.archives, WordCounts()
     if len(archives) > 1:
-        estimates = (await context.call_each(EstimateAnswer(question))).results
-        counts = count_words(estimates)
-        corrected = counts
-        if unknown_words(question, counts):
-            estimates = (await context.call_each(EstimateAnswer(question, counts))).results
-            corrected = count_words(estimates)
-        selected = select_archives(question, estimates, corrected)
-        descriptions = (await context.app.describe_each(archives)).results
+        route = await find_route(context.app, archives, question)
+        counts = route.counts
+        outcomes = await estimate_archives(context.app, question, route)
+        estimates = outcomes.results
+        corrected = count_words(estimates) if unknown_words(question, counts) else counts
+        selected = select_archives(question, estimates, corrected) | outcomes.errors.keys()
+        descriptions = (await context.app.describe_each(route.archives)).results
         selected |= archives_in_language(question.language, estimates, descriptions)
-        archives = [row for row in archives if row.name in selected or row.name not in estimates]
-    call = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
-    outcomes = await replace(context, archives=archives).call_each(call)
-    context.app.passage_indexes.request((*archives, *context.archives), is_question=True)
+        archives = [row for row in route.archives if row.name in selected]
+    find = FindPassages(question, scan_seconds=context.app.scan_seconds, counts=counts)
+    found = await replace(context, archives=archives).call_each(find)
+    # Of many archives, only those that are read get an index: building a thousand would take hours.
+    others = context.archives if len(context.archives) <= MAX_ASKED else ()
+    context.app.passage_indexes.request((*archives, *others), is_question=True)
     context.app.importance.request(archives)
     fits = {name: kind_fit(question, estimate.kind) for name, estimate in estimates.items()}
-    passages = prefer_language(question.language, merge_passages(outcomes.results, fits))
+    passages = prefer_language(question.language, merge_passages(found.results, fits))
     if not counts.frequencies:
-        counts = next((answer.counts for answer in outcomes.results.values()), counts)
+        counts = next((answer.counts for answer in found.results.values()), counts)
     return Evidence(
         question=question,
         passages=passages,
         confidence=estimate_confidence(question, passages, counts, is_library=len(context.archives) > 1),
         counts=counts,
-        corrected={answer.archive: answer.corrected for answer in outcomes.results.values() if answer.corrected},
-        archives=[answer.archive for answer in outcomes.results.values()],
-        failed=[f"{name}.zim" for name in outcomes.errors],
-        partly_read=[row for answer in outcomes.results.values() for row in answer.partly_read],
+        corrected={answer.archive: answer.corrected for answer in found.results.values() if answer.corrected},
+        archives=[answer.archive for answer in found.results.values()],
+        failed=[f"{name}.zim" for name in found.errors],
+        partly_read=[row for answer in found.results.values() for row in answer.partly_read],
     )
 
 
@@ -222,7 +225,7 @@ async def no_results_reply(context: QueryContext, query: str) -> Reply:
 
 async def closest_titles(context: QueryContext, text: str) -> str:
     """Return a sentence with the titles closest to a text, or an empty one."""
-    outcomes = await context.call_each(FindTitles(text, 0, _MAX_NAMES_SHOWN))
+    outcomes = await context.call_each(FindTitles(text, 0, _MAX_NAMES_SHOWN), text)
     hits = merge_hits(outcomes.results)[:_MAX_NAMES_SHOWN]
     return f"The closest titles: {', '.join(dict.fromkeys(hit.title for hit in hits))}." if hits else ""
 

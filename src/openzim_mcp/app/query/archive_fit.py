@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from openzim_mcp.calls.archive import ArchiveKind
-    from openzim_mcp.calls.search import Estimate, Question
+    from openzim_mcp.calls.search import Estimate, KnownWords, Question
 
-_MIN_SHARE = 0.5
+MIN_SHARE = 0.5
 """An archive is read if its estimate is at least this share of the best one."""
 _MAX_ARCHIVES = 5
-_SCALE = 4.0
+_MAX_WITHOUT_ESTIMATE = 8
+MAX_COVERAGE = 1.5
+"""The coverage of a word that stands in the title of a candidate."""
+FIT_SCALE = 4.0
 """How strongly the fit of a kind counts in an estimate, where nothing else of the archive is known yet."""
 
 # What is added to the scores of passages, by kind of question and of archive; "other" is a question of no such kind.
@@ -60,7 +63,7 @@ def kind_fit(question: Question, kind: ArchiveKind) -> float:
     return max(fits) if max(fits) > 0 else min(fits)
 
 
-def count_words(estimates: Mapping[str, Estimate]) -> WordCounts:
+def count_words(estimates: Mapping[str, Estimate | KnownWords]) -> WordCounts:
     """Return how many articles of all archives contain each word.
 
     A form of a word that only some archives count is left out if these do not have it: where the language has stems,
@@ -78,19 +81,34 @@ def count_words(estimates: Mapping[str, Estimate]) -> WordCounts:
 
 def select_archives(question: Question, estimates: Mapping[str, Estimate], counts: WordCounts) -> set[str]:
     """Return the names of the archives to read: the best by estimate, those without an index, and books for quotes."""
-    scores = {
-        name: _estimate_score(estimate, counts) * math.exp(_SCALE * kind_fit(question, estimate.kind))
-        for name, estimate in estimates.items()
-        if estimate.coverage is not None
-    }
+    scores = score_estimates(question, estimates, counts)
     best = sorted(scores, key=lambda name: -scores[name])[:_MAX_ARCHIVES]
-    threshold = _MIN_SHARE * scores[best[0]] if best else 0.0
-    always = {
+    threshold = MIN_SHARE * scores[best[0]] if best else 0.0
+    always = [
         name
         for name, estimate in estimates.items()
         if estimate.coverage is None or (question.quotes and estimate.kind == "book")
+    ]
+    return {*always[:_MAX_WITHOUT_ESTIMATE]} | {name for name in best if scores[name] >= threshold}
+
+
+def score_estimates(question: Question, estimates: Mapping[str, Estimate], counts: WordCounts) -> dict[str, float]:
+    """Return the scores of the archives whose best candidates are known."""
+    return {
+        name: _estimate_score(estimate, counts) * math.exp(FIT_SCALE * kind_fit(question, estimate.kind))
+        for name, estimate in estimates.items()
+        if estimate.coverage is not None
     }
-    return always | {name for name in best if scores[name] >= threshold}
+
+
+def highest_score(question: Question, known: KnownWords, counts: WordCounts) -> float:
+    """Return a bound for the score of an archive, by the words that it has: all of them in one title."""
+    if not known.is_complete or (question.quotes and known.kind == "book"):
+        return math.inf
+    weights = word_weights(counts)
+    frequencies = known.counts.frequencies
+    share = sum(weight for word, weight in weights.items() if frequencies.get(word)) / (sum(weights.values()) or 1.0)
+    return MAX_COVERAGE * share * math.exp(FIT_SCALE * kind_fit(question, known.kind))
 
 
 def _estimate_score(estimate: Estimate, counts: WordCounts) -> float:

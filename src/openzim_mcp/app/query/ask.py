@@ -46,6 +46,9 @@ _MAX_NOTE_CHARS = 240
 _ARCHIVES_PER_TOKEN = 10
 """A query without an archive searches all of them: each further group of this size costs one token more."""
 _MAX_ALTERNATIVES = 2
+_ABOUT_ALL_ARCHIVES = {"near", "found_near", "in_language", "in_languages"}
+_ALSO_QUESTIONS = {"part", "found_near"}
+"""Requests that are answered as a question where nothing can be found for them."""
 
 
 async def answer_query(app: App, request: QueryRequest, caller: Caller = LOCAL) -> Reply | Briefing:
@@ -118,8 +121,9 @@ async def _reply_to_best(context: QueryContext, text: str) -> Reply | Briefing:
         note = f"(No article is called {safe_line(requested.title or '', 100)!r}.)" if command else note
     try:
         return await _reply_with_note(context, best, note)
-    except (errors.EntryNotFound, errors.SectionNotFound):
-        if best.title is None or (scores.get(best.title, 0.0) > 0 and best.intent != "part"):
+    except (errors.EntryNotFound, errors.SectionNotFound, errors.PlaceNotFound):
+        is_known = best.title is not None and scores.get(best.title, 0.0) > 0
+        if (best.title is None or is_known) and best.intent not in _ALSO_QUESTIONS:
             raise
     return await answers.answer_question(context, {"query": text})
 
@@ -157,7 +161,7 @@ def _guess_note(best: Interpretation, alternatives: Sequence[Interpretation]) ->
 
 async def _other_archives_note(context: QueryContext, best: Interpretation) -> str:
     """Return a line that names the other archives with an article of the requested title."""
-    if best.title is None or len(context.archives) == 1:
+    if best.title is None or len(context.archives) == 1 or best.intent in _ABOUT_ALL_ARCHIVES:
         return ""
     others = (await context.archives_with_title(best.title))[1:]
     names = ", ".join(archive.file_name for archive in others)

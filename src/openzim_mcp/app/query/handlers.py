@@ -10,11 +10,12 @@ from openzim_mcp import errors, tokens, uris
 from openzim_mcp.app import links, reading, references
 from openzim_mcp.app.archives import list_entry_page
 from openzim_mcp.app.health import report_server
-from openzim_mcp.app.query import excerpts, library
+from openzim_mcp.app.query import excerpts, library, places, translations
 from openzim_mcp.app.query.answers import answer_question, compare, no_results_reply, not_searched
 from openzim_mcp.app.query.interpret import split_list
 from openzim_mcp.app.query.reply import DEFAULT_TOKENS, QueryContext, Reply
 from openzim_mcp.app.rare_words import drop_irrelevant
+from openzim_mcp.app.routing import route_words
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.reading import (
     Article,
@@ -96,9 +97,10 @@ async def _search(context: QueryContext, slots: Slots) -> Reply:
         snippet_chars=_SNIPPET_CHARS if context.request.compact else content.snippet_length,
         scan_seconds=context.app.scan_seconds,
     )
-    outcomes = await context.app.workers.call_each(context.archives, call)
-    context.app.passage_indexes.request(context.archives, is_question=False)
-    relevant = await drop_irrelevant(context.app, context.archives, query, outcomes.results)
+    archives = (await route_words(context.app, context.archives, query)).archives
+    outcomes = await context.app.workers.call_each(archives, call)
+    context.app.passage_indexes.request(archives, is_question=False)
+    relevant = await drop_irrelevant(context.app, archives, query, outcomes.results)
     hits = merge_hits(relevant)[start : start + context.limit]
     if not hits and not start:
         return await no_results_reply(context, query)
@@ -128,7 +130,7 @@ async def _suggest_titles(context: QueryContext, slots: Slots) -> Reply:
 async def _list_titles(context: QueryContext, call: Call[TitleHits | Suggestions], query: str) -> Reply:
     """List titles that are, or start with, some words."""
     start, stop = context.request.offset, context.request.offset + context.limit
-    results = (await context.call_each(call)).results
+    results = (await context.call_each(call, query)).results
     rows = [
         f"- {hit.title}{f' ({hit.match})' if hit.match else ''} — {hit.archive}: {uris.path_in_text(hit.path)}"
         for hit in merge_hits(results)
@@ -308,6 +310,10 @@ HANDLERS: dict[str, Callable[[QueryContext, Slots], Awaitable[Reply]]] = {
     "picture": _show_image,
     "walk": _browse,
     "browse": _browse,
+    "near": places.list_near,
+    "found_near": places.find_near_words,
+    "in_language": translations.read_in_language,
+    "in_languages": translations.list_languages_of,
     "search_all": _search,
     "search": _search,
     "titled": _find_titles,

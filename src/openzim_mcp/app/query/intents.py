@@ -20,6 +20,9 @@ _SAYS_ARTICLE = 1.05
 """The certainty of a request that names an article as one, though its words may be a search as well."""
 _INSIDE_LAST = "(<inside last>| <inside last>)"
 _FIND = "(<search>|find|locate)"
+_WITHIN = "[[,] <within> {distance}]"
+_WITHIN_LAST = "[[ (半径|반경)] {distance}(<within last>| <within last>)]"
+_NEAR_LAST = f"(<near last>| <near last>){_WITHIN_LAST}"
 _LIMIT = "[[(with [a] limit [of]|limit|limited to)] {number} [(at a time|entries|per page|each)]]"
 
 
@@ -146,6 +149,56 @@ INTENTS = (
         "(browse|<show>) [<me>] [<the>] [first] [{number}] <articles> <of> [the] namespace {namespace}",
         "(what is|what's) in [the] namespace {namespace}",
     ), ("browse namespace C with limit 10", "list entries in namespace A", "show 20 entries of namespace C")),
+    Intent("near", "what is near {title}", (
+        f"{SHOW_PREFIX}[<places>] <near> {{title}} {_WITHIN}",
+        f"<what is near> [(here|there)] (<near>|around) {{title}} {_WITHIN}",
+        f"{SHOW_PREFIX}(<places>|<what is near>) <within> {{distance}} (of|around|<of>) {{title}}",
+        "<within> {distance} (of|around|<of>) {title}",
+        f"{{title}}{_NEAR_LAST} [(<places>|<near asked>)]",
+        f"{{title}}{_NEAR_LAST}<near asked>",
+    ), (
+        "what is near Eiffel Tower?", "near Eiffel Tower within 5 km", "places within 3 miles of Big Ben",
+        "Was gibt es in der Nähe von Berlin?", "qué hay cerca de Madrid", "что находится рядом с Кремль",
+        "东京附近有什么", "東京の近く", "서울 근처",
+    ), title_slot="title"),
+    Intent("near", "what is near {title}", (
+        f"{SHOW_PREFIX}[<places>] <near> {{title=point}} {_WITHIN}",
+        f"<what is near> [(here|there)] (<near>|around) {{title=point}} {_WITHIN}",
+        f"{SHOW_PREFIX}[(<places>|<what is near>)] <within> {{distance}} (of|around|<of>) {{title=point}}",
+    ), ("what is near 48.85, 2.35?", "within 500 m of 48.85,2.35")),
+    Intent("found_near", "find {query} near {title}", (
+        f"{SHOW_PREFIX}[{_FIND} [<for>]] [<the>] {{query=few}} <near> {{title}} {_WITHIN}",
+        f"{SHOW_PREFIX}[{_FIND} [<for>]] [<the>] {{query=few}} <within> {{distance}} (of|around|<of>) {{title}}",
+        f"{SHOW_PREFIX}[{_FIND} [<for>]] [<the>] {{query=few}} <within> {{distance}} <near> {{title}}",
+        f"(<is there>|are there) [(<the>|any)] {{query=few}} <near> {{title}} {_WITHIN}",
+        f"{{title=first}}{_NEAR_LAST}[(的|の)] {{query=few}}",
+    ), (
+        "museums near Eiffel Tower within 5 km", "find castles near Prague", "Museen in der Nähe von Berlin",
+        "châteaux près de Blois", "museos cerca de Madrid", "музеи рядом с Эрмитаж", "埃菲尔铁塔附近的博物馆",
+    ), title_slot="title"),
+    Intent("found_near", "find {query} near {title}", (
+        f"{SHOW_PREFIX}[{_FIND} [<for>]] [<the>] {{query=few}} <near> {{title=point}} {_WITHIN}",
+        f"{SHOW_PREFIX}[{_FIND} [<for>]] [<the>] {{query=few}} <within> {{distance}} (of|around|<of>) {{title=point}}",
+    ), ("museums near 48.85, 2.35 within 2 km",)),
+    Intent("in_language", "the article {title} in {language}", (
+        f"{SHOW_PREFIX}[(<article>|<summary> <of>)] {{title}} {_IN_LANGUAGE}",
+        f"{SHOW_PREFIX}{{language}} <version> (of|on|about|for|<of>) {{title}}",
+        "{title}[(的|の)][ ]{language}<version last>",
+        "{title}[(의|를|을)] {language}[(<spoken>| <spoken>)] [(<version last>|<show last>)]",
+    ), (
+        "Eiffel Tower in German", "the German version of Eiffel Tower", "Berlin auf Englisch", "Paris en allemand",
+        "Москва на английском", "东京的英语版", "東京の英語版",
+    ), title_slot="title", certainty=0.8),
+    Intent("in_languages", "{title} in other languages", (
+        f"{SHOW_PREFIX}[<article>] {{title}} <in other languages>",
+        "(in what|in which|what|which) [other] languages is {title} [(available|written)] [in]",
+        "where else is {title}",
+        "{title}<in other languages last>",
+        "{title} <in other languages last>",
+    ), (
+        "Eiffel Tower in other languages", "in which languages is Dog available?", "Berlin in anderen Sprachen",
+        "Paris dans d'autres langues", "where else is Ada Lovelace?",
+    ), title_slot="title"),
     Intent("search_all", "search all archives for {query}", (
         "(<search>|look|find) [<in>] <everywhere> [<the>] [zim] <files> [<for>] {query}",
         "(<search>|look) (everywhere|the whole library) <for> {query}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.app.query.intents import INTENTS, SHOW_PREFIX, Intent
@@ -39,6 +39,8 @@ _GRAMMATICAL_ARTICLE = rf"(?!(?:<name>)\b)(?:<the>){_GAP}(?=\S)"
 _QUOTED = r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|(?<!\w)'[^']*'(?!\w)"
 _LIST_SEPARATORS = (rf"\s+(?:<and>)\s+|{CONJUNCTION}", r"\s+(?:<and short>)\s+", r"\s+(?:<and weak>)\s+")
 """What separates the items of a list: the least ambiguous first."""
+_REMEMBERED_QUERIES = 64
+"""A query is interpreted more than once on its way."""
 _MAX_LIST_ITEMS = 5
 _MAX_COMMAND_WORDS = 3
 _MIN_TYPO_CHARS = 5
@@ -148,7 +150,8 @@ def _is_typo(word: str, command: str, min_chars: int) -> bool:
     return is_anagram or (len(word) >= min_chars and edit_distance(word, command, 1) <= 1)
 
 
-def _match_patterns(text: str) -> list[Interpretation]:
+@lru_cache(maxsize=_REMEMBERED_QUERIES)
+def _match_patterns(text: str) -> tuple[Interpretation, ...]:
     """Return the interpretations of a query as it is written."""
     whole = f" {text}"
     without_show = f" {whole[match_end(_SHOW, simplify(whole)) :]}"
@@ -165,7 +168,7 @@ def _match_patterns(text: str) -> list[Interpretation]:
                 )
                 if interpretation not in interpretations:
                     interpretations.append(interpretation)
-    return interpretations
+    return tuple(interpretations)
 
 
 def _fill_slots(match: re.Match[str], text: str, title_slot: str | None) -> Iterator[dict[str, str]]:

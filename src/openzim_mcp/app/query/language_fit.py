@@ -42,6 +42,11 @@ _SCRIPTS = {
 _REGEXES = {language: re.compile(f"[{letters}]") for language, letters in _SCRIPTS.items()}
 
 
+def tells_language(language: str) -> bool:
+    """Return whether the script of a text tells that it is in a language."""
+    return language in _REGEXES
+
+
 def archives_in_language(
     language: str, estimates: Mapping[str, Estimate], descriptions: Mapping[str, Description]
 ) -> set[str]:

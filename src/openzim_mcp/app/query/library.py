@@ -42,6 +42,7 @@ _REQUESTS = """Ask a question in plain words, or say:
 - how many articles does NAME have; how old is NAME; list articles in NAME
 - search for X; search for X in NAME; find article titled X
 - get article X; summary of X; outline of X; section S of X; links of X; what links to X; related to X; picture of X
+- near X; museums near X within 5 km; X in German; X in other languages
 - compare X and Y
 - for more, repeat the request with the offset of its last line
 X is a title, or a source as answers show it (zim://…). NAME is the name or title of an archive."""

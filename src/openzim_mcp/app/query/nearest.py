@@ -69,7 +69,7 @@ async def _find_hits(context: QueryContext, title: str, *, reads_text: bool) -> 
     Dictionaries have any word: of several archives they count only if they have exactly the title, and come last if
     it is not a text that is asked for.
     """
-    hits = merge_hits((await context.call_each(FindTitles(title, 0, _TITLES_PER_ARCHIVE))).results)
+    hits = merge_hits((await context.call_each(FindTitles(title, 0, _TITLES_PER_ARCHIVE), title)).results)
     others = await _without_dictionaries(context, hits)
     exact = [hit for hit in hits if hit.match in {"exact", "redirect"}]
     near = [hit for hit in others if _is_near(hit, title)]
@@ -119,7 +119,7 @@ def _max_edits(title: str) -> int:
 
 async def _search(context: QueryContext, title: str) -> list[MergedHit]:
     call = SearchText(title, 0, _MAX_TITLES_SHOWN, snippet_chars=_SNIPPET_CHARS, scan_seconds=context.app.scan_seconds)
-    return await _without_dictionaries(context, merge_hits((await context.call_each(call)).results))
+    return await _without_dictionaries(context, merge_hits((await context.call_each(call, title)).results))
 
 
 def _not_found(title: str, hits: Sequence[MergedHit]) -> errors.EntryNotFound:

@@ -51,14 +51,23 @@ _SLOT_REGEXES = {
     "file": r"(?:[a-z-]/)?\S*\w\.[a-z]\w{1,4}|_assets_/\S+",
     "namespace": r"['\"]?[a-z-](?:/[^\s'\"]*)?['\"]?",
     "number": r"\d+",
+    "distance": r"\d{1,6}(?:[.,]\d{1,3})?[\s-]*(?:km|m|mi|<kilometres>|<metres>|<miles>)",
+    "point": r"[+-]?\d{1,3}(?:\.\d{1,15})?\s*°?\s*[ns]?\s*[,;\s]\s*[+-]?\d{1,3}(?:\.\d{1,15})?\s*°?\s*[ew]?",
     "archive": r"[\w.#&-]+?",
     "named": r"\S.{0,80}?",
     "language": r"(?:<language>)",
     "filler": r"(?:<filler>)(?:\s+(?:<filler>))*",
     "anything": r".*?",
 }
+_REQUIRED_IN_SLOTS: dict[str, str | frozenset[str]] = {
+    "versus": frozenset({"vs", "versus"}),
+    "topic": "topic",
+    "differing": "differ",
+    "language": "language",
+    "filler": "filler",
+}
+"""Words, or the name of terms, of which the value of a slot has one."""
 _ALPHANUMERICS = re.compile(r"[^\W_]+")
-_INNERMOST_GROUP = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _SYMBOL = re.compile(r"\s+|[()\[\]|]|<[a-z' ]+>|[^()\[\]|<\s]+")
 _VOCABULARY_NAME = re.compile(r"<([a-z' ]+)>")
 _SLOT = re.compile(r"\{(\w+)(?:=(\w+))?\}")
@@ -111,17 +120,30 @@ def _read_terms(file: str) -> dict[str, list[str]]:
 @cache
 def vocabulary_words() -> frozenset[str]:
     """Return every word of the vocabulary."""
-    return frozenset(word for term in _first_words() for word in term.split())
+    return frozenset(word for terms in load_vocabulary().values() for term in terms for word in term.split())
 
 
 @cache
-def _first_words() -> dict[str, str]:
-    """Return the first word of each term of the vocabulary."""
-    return {term: _first_word(term) for terms in load_vocabulary().values() for term in terms}
+def _terms_by_first_word() -> dict[str, dict[str, frozenset[str]]]:
+    """Return the terms of the vocabulary by their first words, each with its words.
+
+    Outside English only the first word counts: the others may be joined to those around them.
+    """
+    index: dict[str, dict[str, frozenset[str]]] = {}
+    for term in {term for terms in load_vocabulary().values() for term in terms}:
+        words = _split_words(term)[: None if term.isascii() else 1]
+        index.setdefault(words[0], {})[term] = frozenset(words)
+    return index
 
 
-def _first_word(text: str) -> str:
-    return str((_ALPHANUMERICS.findall(text.replace("'", "")) or [text])[0])
+@cache
+def _unspaced_words() -> list[str]:
+    """Return the first words of terms in scripts without spaces."""
+    return [word for word in _terms_by_first_word() if word > _LAST_SPACED_CHAR]
+
+
+def _split_words(text: str) -> list[str]:
+    return _ALPHANUMERICS.findall(text.replace("'", "")) or [text]
 
 
 @cache
@@ -193,9 +215,12 @@ class TokenizedQuery:
 
     def __init__(self, text: str) -> None:
         # Words of scripts without spaces are not separated: they are looked for in the text.
-        unspaced = {word for word in _first_words().values() if word > _LAST_SPACED_CHAR and word in text}
+        unspaced = {word for word in _unspaced_words() if word in text}
         self.words = {*_ALPHANUMERICS.findall(text), *_ALPHANUMERICS.findall(text.replace("'", "")), *unspaced}
-        self.terms = frozenset(term for term, first_word in _first_words().items() if first_word in self.words)
+        index = _terms_by_first_word()
+        beginning = [index[word] for word in self.words if word in index]
+        self.terms = frozenset(term for terms in beginning for term, words in terms.items() if words <= self.words)
+        self.words_and_terms = self.words | self.terms
         self.scripts = [name for name, letters in _SCRIPTS.items() if re.search(f"[{letters}]", text)]
 
 
@@ -214,21 +239,41 @@ class Pattern:
 
     @cached_property
     def _required_words(self) -> list[frozenset[str]]:
-        """For each symbol that is not optional, the words of which a query must have one."""
-        text = self._text
-        while (outside := _INNERMOST_GROUP.sub(" ", text)) != text:
-            text = outside
-        return [_symbol_first_words(symbol) for symbol in _SYMBOL.findall(text) if symbol.strip() and "{" not in symbol]
+        """Sets of words and terms: a query must have one of each set."""
+        return _find_required_words(iter(_SYMBOL.findall(self._text)), closing="", is_separate=True)
 
     def regexes(self, query: TokenizedQuery) -> Iterator[re.Pattern[str]]:
-        """Yield the pattern compiled for each script of a query, if the query has the words that it requires."""
-        if not any(query.words.isdisjoint(words) for words in self._required_words):
+        """Yield the pattern compiled for each script of a query, if the query has what it requires."""
+        if not any(query.words_and_terms.isdisjoint(words) for words in self._required_words):
             for script in query.scripts:
                 yield _compile_pattern(self._text, script, query.terms & self._terms)
 
 
-def _symbol_first_words(symbol: str) -> frozenset[str]:
-    name = _VOCABULARY_NAME.fullmatch(symbol)
-    if name is None:
-        return frozenset({_first_word(symbol)})
-    return frozenset(_first_words()[term] for term in load_vocabulary()[name[1]])
+def _find_required_words(symbols: Iterator[str], *, closing: str, is_separate: bool) -> list[frozenset[str]]:
+    """Return what a query needs to match some symbols, up to a closing bracket; what is joined to a slot is no word."""
+    alternatives: list[list[frozenset[str]]] = [[]]
+    starts_separate = is_separate
+    for symbol in symbols:
+        if symbol == closing:
+            break
+        if symbol == "|":
+            alternatives.append([])
+        elif symbol in _CLOSING_BRACKETS:
+            inside = _find_required_words(symbols, closing=_CLOSING_BRACKETS[symbol], is_separate=is_separate)
+            alternatives[-1] += inside if symbol == "(" else []
+        elif is_separate and not symbol.isspace():
+            alternatives[-1] += _required_by_symbol(symbol)
+        is_separate = symbol.isspace() or (symbol == "|" and starts_separate)
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return [frozenset().union(*(words[0] for words in alternatives))] if all(alternatives) else []
+
+
+def _required_by_symbol(symbol: str) -> list[frozenset[str]]:
+    name, slot = _VOCABULARY_NAME.fullmatch(symbol), _SLOT.search(symbol)
+    if name is None and slot is None:
+        return [frozenset(_split_words(symbol)[:1])] if symbol[0] < _LAST_SPACED_CHAR else []
+    required = name[1] if name else _REQUIRED_IN_SLOTS.get(slot[2] or slot[1]) if slot else None
+    if required is None:
+        return []
+    return [frozenset(load_vocabulary()[required]) if isinstance(required, str) else required]

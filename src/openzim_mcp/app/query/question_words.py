@@ -47,7 +47,28 @@ _BEFORE_QUESTION_WORD = re.compile(
 _AFTER_QUESTION_WORD = re.compile(
     r"[\s?!.]*$|\s(?:is|are|was|were|did|does|do|will|can|could|should|would|has|have|had)\b"
 )
+_MISSPELLED = {
+    "what": "waht whta wht whst wut wot",
+    "where": "wher whre wehre whare",
+    "when": "whn whem wehn",
+    "which": "wich whcih wihch whitch whch",
+    "who": "woh",
+    "why": "whi wyh",
+    "how": "hwo hou",
+    "the": "teh hte",
+    "does": "deos",
+    "much": "mutch",
+    "many": "meny",
+}
+"""How people misspell the words that ask in English, without what is a word itself: wen, wat, witch."""
+_ASKING_WORDS = {wrong: right for right, words in _MISSPELLED.items() for wrong in words.split()}
+_LATIN_WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])", re.IGNORECASE)
 _NAME = re.compile(r"<([a-z' ]+)>")
+
+
+def correct_asking_words(text: str) -> str:
+    """Return an English question with the words that ask spelled right: no archive has "wher"."""
+    return _LATIN_WORD.sub(lambda match: _ASKING_WORDS.get(match.group().lower(), match.group()), text)
 
 
 @cache

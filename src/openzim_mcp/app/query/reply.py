@@ -11,6 +11,7 @@ from openzim_mcp import cursors, errors, tokens, uris
 from openzim_mcp.app.arguments import BUDGETS, BudgetedRequest, check_start
 from openzim_mcp.app.query import excerpts
 from openzim_mcp.app.references import find_archive_of_uri, find_holders
+from openzim_mcp.app.routing import route_titles, route_words
 from openzim_mcp.app.search import fingerprint_archives
 from openzim_mcp.calls.search import ScoreTitles
 from openzim_mcp.library.names import newest_of_each
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from openzim_mcp.calls import Call, Result
     from openzim_mcp.calls.reading import BinaryEntry
     from openzim_mcp.config import Operation
-    from openzim_mcp.pool.pool import Outcomes
+    from openzim_mcp.pool.outcomes import Outcomes
     from openzim_mcp.zimfile import ArchiveFile
 
 TOOL = "zim_query"
@@ -127,9 +128,15 @@ class QueryContext:
         """Return how many tokens are left above the last lines of a reply."""
         return self.budget(default)[0] - tokens.estimate(foot) * tokens.SAFETY_FACTOR
 
-    async def call_each(self, call: Call[Result]) -> Outcomes[Result]:
-        """Run a call on each archive of the query; with only one archive, raise its error."""
-        outcomes = await self.app.workers.call_each(self.archives, call)
+    async def call_each(self, call: Call[Result], words: str | None = None) -> Outcomes[Result]:
+        """Run a call on each archive of the query, of many on those that have some words; raise a single one's error.
+
+        The last word may be the start of one.
+        """
+        archives = self.archives
+        if words is not None:
+            archives = (await route_words(self.app, archives, words, is_prefix=True)).archives
+        outcomes = await self.app.workers.call_each(archives, call)
         if len(self.archives) == 1:
             for error in outcomes.errors.values():
                 if not _is_index_quarantined(error):
@@ -157,7 +164,7 @@ class QueryContext:
 
     async def score_titles(self, titles: list[str], fuzzy: list[str]) -> dict[str, list[float]]:
         """Return the scores of titles, by archive; of several, dictionaries are not asked, as they have any word."""
-        archives = self.archives
+        archives = await route_titles(self.app, self.archives, titles)
         if len(archives) > 1:
             kinds = {name: row.kind for name, row in (await self.app.describe_each(archives)).results.items()}
             archives = [row for row in archives if kinds.get(row.name) != "dictionary"] or archives

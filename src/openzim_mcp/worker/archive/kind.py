@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 from openzim_mcp.worker.archive.type_counts import count_types
 
@@ -58,18 +58,23 @@ _CONTENT_TYPES: tuple[tuple[ArchiveKind, str], ...] = (
 _MIN_FILES = 2
 _MIN_SHARE_OF_PAGES = 0.4
 """A video has a page of its own, and there are pages that list videos."""
-_MAX_CACHED_KINDS = 256
+_kinds: WeakKeyDictionary[Archive, ArchiveKind] = WeakKeyDictionary()
 _CATEGORY = re.compile(r"_category:(\w+)")
 
 
 def archive_kind(archive: Archive) -> ArchiveKind:
     """Return the kind of an archive; `other` if nothing tells it."""
+    if archive not in _kinds:
+        _kinds[archive] = _read_kind(archive)
+    return _kinds[archive]
+
+
+def _read_kind(archive: Archive) -> ArchiveKind:
     names = f"{archive.metadata_text('Name')} {archive.metadata_text('Title')} {archive.name}"
     tags, scraper = archive.metadata_text("Tags").lower(), archive.metadata_text("Scraper").lower()
     return _find_kind(tags, names.lower(), scraper, archive.metadata_text("Counter"))
 
 
-@lru_cache(_MAX_CACHED_KINDS)  # by texts: a cached archive would never be closed
 def _find_kind(tags: str, names: str, scraper: str, counter: str) -> ArchiveKind:
     category = _CATEGORY.search(tags)
     return (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from openzim_mcp import errors, files, page_index
 from openzim_mcp.calls.archive import PageScanResult
 from openzim_mcp.worker.jobs.link_collector import LinkCollector
+from openzim_mcp.worker.jobs.subject_collector import SubjectCollector
 from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import stat_parts
@@ -56,7 +57,7 @@ class Collector(Protocol):
         """Write what is known only once all pages were read; `save` was called before."""
 
 
-COLLECTORS: tuple[type[Collector], ...] = (LinkCollector,)
+COLLECTORS: tuple[type[Collector], ...] = (LinkCollector, SubjectCollector)
 
 
 def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int], None]) -> PageScanResult:

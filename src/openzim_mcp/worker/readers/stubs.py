@@ -22,13 +22,14 @@ from openzim_mcp.worker.readers.subtitles import Chapter, format_time
 from openzim_mcp.worker.readers.video import Subtitles, add_subtitles, read_chapters
 
 if TYPE_CHECKING:
-    from openzim_mcp.worker.document import Document
+    from openzim_mcp.worker.document import Coordinates, Document
     from openzim_mcp.worker.readers.video import Entries
 
 Route = Callable[["Entries", str, "re.Match[str]", Sequence[str]], "Document | None"]
 """Reads what a route leads to: entries, the folder of the application, the match, and the languages to prefer."""
 
 _MAX_ROWS = 300
+_PLACE_ROUTE = re.compile(r"/?lat=(-?\d{1,3}(?:\.\d{1,12})?)&lon=(-?\d{1,3}(?:\.\d{1,12})?)")
 _DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
 
 
@@ -184,7 +185,7 @@ def read_page_content(entries: Entries, folder: str, number: str) -> Document | 
 
 def _read_place(_entries: Entries, _folder: str, match: re.Match[str], _languages: Sequence[str]) -> Document | None:
     """Read a place of maps2zim: its coordinates stand in the route."""
-    coordinates = make_coordinates(float(match[1]), float(match[2]))
+    coordinates = _coordinates_of(match)
     if coordinates is None:
         return None
     builder = DocumentBuilder()
@@ -192,12 +193,22 @@ def _read_place(_entries: Entries, _folder: str, match: re.Match[str], _language
     return builder.build(facts=(("Coordinates", str(coordinates)),), coordinates=coordinates)
 
 
+def read_place_route(route: str) -> Coordinates | None:
+    """Return the coordinates in a route of maps2zim."""
+    match = _PLACE_ROUTE.match(route)
+    return _coordinates_of(match) if match else None
+
+
+def _coordinates_of(match: re.Match[str]) -> Coordinates | None:
+    return make_coordinates(float(match[1]), float(match[2]))
+
+
 ROUTES: tuple[tuple[re.Pattern[str], Route], ...] = (
     (re.compile(r"/?watch/([^/?]+)"), _read_video),
     (re.compile(r"/?playlist/([^/?]+)"), _read_playlist),
     (re.compile(r"/?book/(\d+)"), _read_book),
     (re.compile(r"/?author/(\d+)"), _read_author),
-    (re.compile(r"/?lat=(-?\d{1,3}(?:\.\d{1,12})?)&lon=(-?\d{1,3}(?:\.\d{1,12})?)"), _read_place),
+    (_PLACE_ROUTE, _read_place),
     (re.compile(r"/?([^?]+)"), _read_lesson),
 )
 

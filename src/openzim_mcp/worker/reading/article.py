@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.document import Block, Document
     from openzim_mcp.worker.zim import Archive, Item
 
-_CACHE_BYTES = 32 << 20
+_CACHE_BYTES = 24 << 20
+_DOCUMENT_BYTES = 10_000
+"""What a document takes beside its text."""
 _BYTES_PER_CHAR = 4
 """What a document takes: that of a PDF or of a page with a transcript has more text than the entry has bytes."""
 _HUGE_PAGE_BYTES = 2 << 20
@@ -72,9 +74,15 @@ def document(archive: Archive, item: Item, raw: bytes | None = None, language: s
     if key in _documents:
         return _documents[key][1]
     parsed = read_document(archive, item, language, raw)
-    size = max(item.size, _BYTES_PER_CHAR * sum(len(block.text) for block in parsed.blocks))
+    size = _DOCUMENT_BYTES + max(item.size, _BYTES_PER_CHAR * sum(len(block.text) for block in parsed.blocks))
     _documents[key] = (min(size, _CACHE_BYTES), parsed)
     return parsed
+
+
+def forget_documents(archive: Archive) -> None:
+    """Drop the documents of an archive that is closed: it would have another number when it is opened again."""
+    for key in [key for key in _documents if key[0] == archive.serial]:
+        del _documents[key]
 
 
 def document_around(

@@ -14,10 +14,11 @@ from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.answer_ranking import AnswerRanking
 from openzim_mcp.worker.search.candidates import find_candidates, find_mentions
 from openzim_mcp.worker.search.fulltext import Filter, cannot_find_words, search_or_scan, search_without_index
+from openzim_mcp.worker.search.index_file import DAMAGED
 from openzim_mcp.worker.search.language import query_language
 from openzim_mcp.worker.search.mentions import titles_in_text
-from openzim_mcp.worker.search.passage_index import count_documents, using_words
-from openzim_mcp.worker.search.query import parse_query
+from openzim_mcp.worker.search.passage_index import count_documents, open_trigrams, remove_index, using_words
+from openzim_mcp.worker.search.query import Term, parse_query, weight_terms
 from openzim_mcp.worker.search.word_search import cover_words, search_words
 
 if TYPE_CHECKING:
@@ -69,8 +70,11 @@ def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
     """Return which words of a question the archive has, and which of them its best candidates share."""
     kind = archive_kind(archive)
     count_documents(archive)
-    if not archive.has_fulltext_index or cannot_find_words(archive, call.question.text):
+    if cannot_find_words(archive, call.question.text):
         return Estimate(kind, WordCounts(), _coverage_by_titles(archive, call.question))
+    if not archive.has_fulltext_index:
+        coverage = _coverage_by_trigrams(archive, call.question) or _coverage_by_titles(archive, call.question)
+        return Estimate(kind, WordCounts(), coverage)
     query = parse_query(archive, call.question, counts=call.counts)
     counts = WordCounts(archive.text_count, {term.word: term.frequency for term in query.terms})
     with using_words(archive) as index:
@@ -82,6 +86,23 @@ def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
         for path, _ in candidates.scored[:_ESTIMATED_CANDIDATES]
     ]
     return Estimate(kind, counts, coverage)
+
+
+def _coverage_by_trigrams(archive: Archive, question: Question) -> list[dict[str, float]] | None:
+    """Return what the best page covers of each word, where an index of our own was built; None if there is none."""
+    index = open_trigrams(archive)
+    if index is None:
+        return None
+    words = query_language(archive, question.text).content_words(question.text)
+    prefixes = {word.text: Term(word.text, word.stem, 0, 0.0).search_prefix for word in words}
+    try:
+        terms = weight_terms(words, lambda word: index.frequency(prefixes[word]), index.passages)
+        best = max(index.score_pages(terms, 1).values(), default=0.0)
+    except DAMAGED:
+        remove_index(archive)
+        return None
+    share = min(1.0, best / (sum(term.weight for term in terms) or 1.0))
+    return [{term.word: share for term in terms}]
 
 
 def _coverage_by_titles(archive: Archive, question: Question) -> list[dict[str, float]] | None:

@@ -89,6 +89,7 @@ class AnswerRanking:
         self._relation_stems = {stem(word) for word in query.question.relation_terms}
         self._relation_words = {stem(word) for term in query.question.relation_words for word in term.split()}
         self._fact_names = frozenset(query.question.fact_names)
+        self._title_similarities: dict[str, float] = {}
         names = names or {}
         self._pages = {
             ranked.page.path: _PageText(ranked.page, query, names.get(ranked.page.path, "")) for ranked in self.ranked
@@ -152,7 +153,7 @@ class AnswerRanking:
         page = self._pages[ranked.page.path]
         passage = ranked.passage
         kind = ranked.page.document.sections[passage.section].kind
-        headings = page.headings(passage.section)
+        words = tokenize(passage.normalized)
         entity = self._entity_share(page.title_stems)
         is_answer = passage.section == page.first_answer
         return AnswerFeatures(
@@ -161,9 +162,9 @@ class AnswerRanking:
             answer_type=self._holds_telling_answer(passage.text),
             typed_window=self._typed_window(passage.text, page.title_stems),
             relation_fact=entity * self._has_asked_fact(passage) if passage.fact_names else 0.0,
-            near_words=self._near_share(f"{passage.normalized} {normalize(headings)}"),
-            similarity=self._vectors.similarity(passage.text) if self._vectors else 0.0,
-            title_similarity=self._vectors.similarity(headings) if self._vectors else 0.0,
+            near_words=self._near_share([*words, *page.heading_words(passage.section)]),
+            similarity=self._vectors.similarity_of_words(words) if self._vectors else 0.0,
+            title_similarity=self._title_similarity(page, passage.section),
             quote=self._quoted_share(passage.normalized),
             language=script_of(passage.text) == self._script,
             asked_post=kind == "question",
@@ -263,15 +264,23 @@ class AnswerRanking:
         words = (term.word for term in self._query.terms)
         return NearestWords(words) if self._question.language in _TABLE_LANGUAGES else None
 
-    def _near_share(self, normalized: str) -> float:
+    def _near_share(self, words: Collection[str]) -> float:
         if self._near_words is None:
             return 0.0
-        shares = self._near_words.shares(tokenize(normalized))
+        shares = self._near_words.shares(words)
         return sum(term.weight * shares.get(term.word, 0.0) for term in self._query.terms) / self._query.total_weight
 
     @cached_property
     def _vectors(self) -> QuestionVectors | None:
         return question_vectors(self._question.text) if self._question.language in _TABLE_LANGUAGES else None
+
+    def _title_similarity(self, page: _PageText, section: int) -> float:
+        if self._vectors is None:
+            return 0.0
+        headings = page.headings(section)
+        if headings not in self._title_similarities:
+            self._title_similarities[headings] = self._vectors.similarity_of_words(page.heading_words(section))
+        return self._title_similarities[headings]
 
     @cached_property
     def _script(self) -> str:
@@ -302,6 +311,7 @@ class _PageText:
         self._name = name
         self._query = query
         self._headings: dict[int, str] = {}
+        self._heading_words: dict[int, list[str]] = {}
 
     @cached_property
     def is_named_by_query(self) -> bool:
@@ -328,6 +338,12 @@ class _PageText:
             above = f"{self._page.title} {self._name}" if row.parent is None else self.headings(row.parent)
             self._headings[section] = f"{above} {row.title}"
         return self._headings[section]
+
+    def heading_words(self, section: int) -> list[str]:
+        """Return the words of the same, normalized."""
+        if section not in self._heading_words:
+            self._heading_words[section] = tokenize(normalize(self.headings(section)))
+        return self._heading_words[section]
 
     def heading_stems(self, section: int) -> frozenset[str]:
         """Return the query's stems in the headings above a section, without the title."""

@@ -32,14 +32,25 @@ _MAX_PARSED_CHARS = 1 << 20
 
 
 class ReadingLimits(NamedTuple):
-    """How many candidates are read, and how many of these are parsed and ranked by their passages."""
+    """How many candidates are read, and how many of these are parsed and ranked by their passages.
+
+    Fewer are read, `read_if_sure`, where the best one has nearly all words and a title that the query mentions.
+    `spread` is how much their scores as candidates count: 0, all count as the best one; 1, as they are.
+    """
 
     read: int
     parsed: int
+    read_if_sure: int
+    spread: float = 1.0
 
 
-_LIMITS = ((5_000, ReadingLimits(40, 12)), (50_000, ReadingLimits(20, 20)), (math.inf, ReadingLimits(20, 6)))
-"""By the number of articles."""
+_LIMITS = (
+    (5_000, ReadingLimits(40, 12, 40)),
+    (50_000, ReadingLimits(20, 20, 20)),
+    (math.inf, ReadingLimits(32, 8, 12, 0.4)),
+)
+"""By the number of articles. Among many, hundreds have the words by chance, and their passages tell more of them."""
+_SURE_SCORE = 0.9
 
 
 class _Candidate(NamedTuple):
@@ -65,17 +76,18 @@ def load_pages(
     """
     limits = next(limits for articles, limits in _LIMITS if archive.counts["articles"] <= articles)
     order = sorted(scores, key=lambda path: (path not in first, -scores[path], path))
-    with contextlib.suppress(errors.OpenZimMcpArchiveError):
-        archive.prefetch(order[: limits.read])
-    items = _find_items(archive, order, accepts)
     full_score = FULL_MATCH_SCORE * query.total_weight
+    best = min(1.0, max(scores.values(), default=0.0) / full_score)
+    count = limits.read_if_sure if best >= _SURE_SCORE else limits.read
+    with contextlib.suppress(errors.OpenZimMcpArchiveError):
+        archive.prefetch(order[:count])
+    items = _find_items(archive, order, accepts)
+    priors = {path: best - limits.spread * (best - min(1.0, scores[path] / full_score)) for path in order}
     is_rough = limits.read > limits.parsed
     candidates = [
         candidate
-        for path, item in itertools.islice(items, limits.read)
-        for candidate in _read(
-            archive, query, path, item, min(1.0, scores[path] / full_score), stored, is_rough=is_rough
-        )
+        for path, item in itertools.islice(items, count)
+        for candidate in _read(archive, query, path, item, priors[path], stored, is_rough=is_rough)
     ]
     return _parse(archive, query, _choose(candidates, query, first, limits.parsed))
 

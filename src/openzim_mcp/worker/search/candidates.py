@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 _MAX_SEARCHED_TERMS = 8
 """Of a longer query, only the rarest words are searched for."""
 _PAIR = 2
-_MAX_PAIRED_TERMS = 4
-_MAX_SINGLE_TERMS = 4
+_MAX_GROUPED_TERMS = 4
+"""Pairs and other small groups are made of so many of the rarest words."""
+_ENOUGH_CANDIDATES = 60
+"""Of a large archive: what searches for fewer words find beyond is hardly ever read."""
 MANY_ARTICLES = 40_000
 """From here on, each result is a read of its own, and many articles have all words by chance."""
 _RANK_OFFSET = 5
@@ -214,15 +216,19 @@ def _search_words(archive: Archive, query: ParsedQuery, max_matches: int) -> _Fo
 
 
 def _search_fewer_words(archive: Archive, searches: _Searches, terms: Sequence[Term], depths: _Depths) -> None:
-    """Search for all words but one, for pairs of the rarest, among many articles for triples, and for single words."""
+    """Search for all words but one, for pairs of the rarest and for single words.
+
+    Among many articles also for four and three of the rarest, but no further once there are enough candidates.
+    """
     if len(terms) > _PAIR:
         for left_out in range(len(terms)):
             searches.search(archive, [*terms[:left_out], *terms[left_out + 1 :]], depths.all_but_one)
-    for size in (_MAX_PAIRED_TERMS, _PAIR + 1, _PAIR) if _has_many_articles(archive) else (_PAIR,):
-        for group in itertools.combinations(terms[:_MAX_PAIRED_TERMS], size):
-            searches.search(archive, group, depths.fewer)
-    for term in terms[:_MAX_SINGLE_TERMS]:
-        searches.search(archive, [term], depths.single)
+    is_large = _has_many_articles(archive)
+    for size in (_MAX_GROUPED_TERMS, _PAIR + 1, _PAIR, 1) if is_large else (_PAIR, 1):
+        if is_large and len(searches.rank_scores) >= _ENOUGH_CANDIDATES:
+            return
+        for group in itertools.combinations(terms[:_MAX_GROUPED_TERMS], size):
+            searches.search(archive, group, depths.fewer if size > 1 else depths.single)
 
 
 def _mention_score(mention: Mention, query: ParsedQuery) -> float:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 Tokens = Literal["english", "stems", "trigrams"]
 
-VERSION = 4
+VERSION = 5
 MAX_TEXT_BYTES = 50_000_000
 """Archives with more text are not indexed: building would take minutes and as much disk as the text."""
 MAX_DOCUMENT_BYTES = 200_000_000

@@ -69,8 +69,8 @@ class NearestWords:
             vector = find(text_word)
             if vector is None:
                 continue
-            differing = [(word, (signs ^ vector.signs).bit_count()) for word, signs in self._signs]
-            near = {word: shares[count] for word, count in differing if count < far}
+            bits = vector.signs
+            near = {word: shares[count] for word, signs in self._signs if (count := (signs ^ bits).bit_count()) < far}
             if near:
                 self._near[text_word] = near
 
@@ -147,21 +147,25 @@ class QuestionVectors:
         self.length = math.sqrt(max(0.0, sum(map(self._product, self._asked))))
 
     def _product(self, vector: Vector) -> float:
-        cosine = self._vectors.cosine
-        return vector.length * sum(asked.length * cosine(asked, vector) for asked in self._asked)
+        signs, cosines = vector.signs, self._vectors.cosines
+        # Without a call for each pair: of a page, thousands of words are compared with each word of the question.
+        return vector.length * sum([length * cosines[(asked ^ signs).bit_count()] for asked, length in self._asked])
 
     def _measure(self, word: str) -> tuple[float, float]:
         """Return the length of a word's vector, and its product with the question."""
-        if word not in self._products:
-            vector = self._vectors.find(word)
-            self._products[word] = (vector.length, self._product(vector)) if vector else (0.0, 0.0)
-        return self._products[word]
+        vector = self._vectors.find(word)
+        self._products[word] = measured = (vector.length, self._product(vector)) if vector else (0.0, 0.0)
+        return measured
 
     def similarity(self, text: str) -> float:
-        """Return the cosine of question and text; the length of the text's sum is estimated."""
+        """Return the cosine of question and text."""
+        return self.similarity_of_words(tokenize(normalize(text)))
+
+    def similarity_of_words(self, words: Iterable[str]) -> float:
+        """Return the cosine of the question and a text's normalized words; the length of their sum is estimated."""
         product = total = squares = 0.0
-        for word, count in Counter(tokenize(normalize(text))).items():
-            length, word_product = self._measure(word)
+        for word, count in Counter(words).items():
+            length, word_product = self._products.get(word) or self._measure(word)
             product += count * word_product
             total += count * length
             squares += (count * length) ** 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import find_words, normalize
@@ -36,19 +35,18 @@ def find_windows(lowered: bytes, terms: Sequence[Term], count: int) -> list[Wind
         for number, term in enumerate(terms)
         for position in _find_positions(lowered, term.search_prefix.encode())
     )
-    windows = sorted(_slide(occurrences, [term.weight for term in terms]), key=lambda row: (-row.weight, row.start))
     best: list[Window] = []
-    for window in windows:
-        if all(abs(window.start - other.start) > _WINDOW_BYTES for other in best):
-            best.append(window)
+    for lightness, start, stop in sorted(_slide(occurrences, [term.weight for term in terms])):
+        if all(abs(start - other.start) > _WINDOW_BYTES for other in best):
+            best.append(Window(start, stop, -lightness))
             if len(best) == count:
                 break
     return best
 
 
-def _slide(occurrences: Sequence[tuple[int, int]], weights: Sequence[float]) -> Iterator[Window]:
-    """Yield the window that ends with each occurrence of a word, given by its number."""
-    inside: Counter[int] = Counter()
+def _slide(occurrences: Sequence[tuple[int, int]], weights: Sequence[float]) -> Iterator[tuple[float, int, int]]:
+    """Yield the window that ends with each occurrence of a word, given by its number: the negative weight first."""
+    inside = [0] * len(weights)
     weight = 0.0
     first = 0
     for position, number in occurrences:
@@ -59,7 +57,7 @@ def _slide(occurrences: Sequence[tuple[int, int]], weights: Sequence[float]) -> 
             inside[passed] -= 1
             weight -= 0.0 if inside[passed] else weights[passed]
             first += 1
-        yield Window(occurrences[first][0], position, weight)
+        yield -weight, occurrences[first][0], position
 
 
 def quoted_share(content: bytes, quotes: Sequence[str]) -> float:

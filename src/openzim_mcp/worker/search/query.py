@@ -60,6 +60,11 @@ class ParsedQuery:
         return {term.stem: term.weight for term in self.terms}
 
     @cached_property
+    def word_weights(self) -> WordWeights:
+        """The weight of each word of a text, as it is written."""
+        return WordWeights(self)
+
+    @cached_property
     def indexed_terms(self) -> list[Term]:
         """The terms that occur in the archive, the rarest first."""
         return sorted((term for term in self.terms if term.frequency), key=lambda term: -term.weight)
@@ -146,3 +151,16 @@ def _apply_corrections(text: str, corrected: dict[str, str]) -> str:
         right = corrected.get(normalize(text[start:end]))
         text = text[:start] + right + text[end:] if right else text
     return text
+
+
+class WordWeights(dict[str, float | None]):
+    """The weights of words as they are written, each found once; None for those that a query does not have."""
+
+    def __init__(self, query: ParsedQuery) -> None:
+        super().__init__()
+        self._weights = query.weights
+        self._stem = query.language.stem
+
+    def __missing__(self, word: str) -> float | None:
+        self[word] = weight = self._weights.get(self._stem(normalize(word)))
+        return weight

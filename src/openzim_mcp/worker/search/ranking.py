@@ -169,6 +169,7 @@ class _Scorer:
         self._title_stems: dict[str, set[str]] = {}
         self._title_weights: dict[str, float] = {}
         self._heading_stems: dict[tuple[str, int], set[str]] = {}
+        self._stems_above_section: dict[tuple[str, int], set[str]] = {}
         self._heading_weights: dict[str, float] = {}
         self._query_words = set(words := tokenize(normalize(query.text)))
         self._phrases = _adjacent_pairs(words, self._stems)
@@ -189,12 +190,19 @@ class _Scorer:
 
     def _estimate(self, row: _Row, occurs: list[bool]) -> float:
         """Estimate the score of a passage by the prefixes that occur in it."""
-        title_stems = self._stems_of_title(row.page) | self._stems_of_headings(row.page, row.passage.section)
+        title_stems = self._stems_above(row.page, row.passage.section)
         in_passage = in_topic = 0.0
         for is_here, stem in zip(occurs, self._query_stems, strict=True):
             in_passage += self._weights[stem] if is_here else 0.0
             in_topic += self._weights[stem] if is_here or stem in title_stems else 0.0
         return (0.6 * in_passage + 0.8 * in_topic) / self._total_weight + WEIGHTS.article * row.page.prior
+
+    def _stems_above(self, page: Page, section: int) -> set[str]:
+        """Return the query's stems in the title and in the headings above a passage."""
+        key = (page.path, section)
+        if key not in self._stems_above_section:
+            self._stems_above_section[key] = self._stems_of_title(page) | self._stems_of_headings(page, section)
+        return self._stems_above_section[key]
 
     def _stems_of_headings(self, page: Page, section: int) -> set[str]:
         """Return the query's stems in the heading of a section and those above it."""

@@ -28,14 +28,15 @@ def make_snippet(text: str, query: ParsedQuery, max_chars: int) -> str:
 
 def _find_matching_words(text: str, query: ParsedQuery) -> list[Match]:
     """Return the words of a query in a text; touching groups of unspaced scripts are joined."""
-    weights = query.weights
+    weights = query.word_weights
+    is_ascii = text.isascii()
     matches: list[Match] = []
     for start, stop in word_spans(text):
         word = text[start:stop]
-        if is_unspaced_script(word):
-            matches += _find_unspaced_matches(word, start, weights)
+        if not is_ascii and is_unspaced_script(word):
+            matches += _find_unspaced_matches(word, start, query.weights)
             continue
-        weight = weights.get(query.language.stem(normalize(word)))
+        weight = weights[word]
         if weight is not None:
             matches.append((start, stop, weight))
     return matches

@@ -16,6 +16,7 @@ from cachetools import LRUCache
 
 from openzim_mcp.text import edit_distance, is_unspaced_script, normalize, tokenize
 from openzim_mcp.worker.page_timer import timer
+from openzim_mcp.worker.search.title_ranges import has_title_ranges, names_in_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -107,7 +108,7 @@ def _find_correction(archive: Archive, word: str) -> str | None:
             return corrected
     return (
         _closest_title_word(archive, word)
-        or _most_frequent(archive, word, _ADDED_LETTERS)
+        or _most_frequent(archive, word, _INNER_LETTERS if has_title_ranges(archive) else _ADDED_LETTERS)
         or _split_word(archive, word)
     )
 
@@ -154,6 +155,8 @@ def _is_word(archive: Archive, word: str) -> bool:
 
 def _is_title(archive: Archive, word: str) -> bool:
     names = dict.fromkeys((word.capitalize(), word))
+    if has_title_ranges(archive):
+        return any(archive.look_up(path=name) for name in names)
     return any(archive.look_up(path=name) or archive.look_up(title=name) for name in names)
 
 
@@ -195,10 +198,13 @@ def _with_vowel_added(word: str) -> Iterator[str]:
     return _with_letter_added(word, _vowels_of_script(word))
 
 
+def _with_inner_letter_added(word: str) -> Iterator[str]:
+    return _with_letter_added(word, _letters_of_script(word))
+
+
 def _with_any_letter_added(word: str) -> Iterator[str]:
-    letters = _letters_of_script(word)
-    yield from (letter + word for letter in letters)
-    yield from _with_letter_added(word, letters)
+    yield from (letter + word for letter in _letters_of_script(word))
+    yield from _with_inner_letter_added(word)
 
 
 def _with_letter_replaced(word: str) -> Iterator[str]:
@@ -218,6 +224,8 @@ _LIKELY_EDITS = (
 )
 """The kinds of mistakes, the likeliest first."""
 _ADDED_LETTERS = _Edits(_with_any_letter_added, min_chars=6, max_chars=12)
+_INNER_LETTERS = _Edits(_with_inner_letter_added, min_chars=6, max_chars=12)
+"""For a large archive: each other first letter is another place of the index, and a read."""
 
 
 def _closest_title_word(archive: Archive, word: str) -> str | None:
@@ -227,14 +235,21 @@ def _closest_title_word(archive: Archive, word: str) -> str | None:
     max_edits = 2 if len(word) >= _TWO_EDITS_MIN_CHARS else 1
     edits: dict[str, int] = {}
     for prefix in (word[: len(word) // 2], word[:3]):
-        for path in archive.suggest_paths(prefix, _MAX_TITLES_PER_PREFIX):
-            for candidate in tokenize(normalize(archive.title_of(path))):
+        for title in _titles_starting_with(archive, prefix):
+            for candidate in tokenize(normalize(title)):
                 if abs(len(candidate) - len(word)) <= max_edits and candidate not in edits:
                     edits[candidate] = _likely_edits(word, candidate, max_edits)
         close = [candidate for candidate in edits if edits[candidate] <= max_edits and archive.frequency(candidate)]
         if close:
             return min(close, key=lambda candidate: (edits[candidate], -archive.frequency(candidate), candidate))
     return None
+
+
+def _titles_starting_with(archive: Archive, prefix: str) -> Iterator[str]:
+    """Return some titles that start with a prefix; of a small archive also those with another word that does."""
+    if has_title_ranges(archive):
+        return names_in_range(archive, prefix)
+    return map(archive.title_of, archive.suggest_paths(prefix, _MAX_TITLES_PER_PREFIX))
 
 
 def _likely_edits(word: str, candidate: str, limit: int) -> int:

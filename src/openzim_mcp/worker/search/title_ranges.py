@@ -50,6 +50,11 @@ def titles_with_typos(archive: Archive, prefixes: Sequence[str], key: str, max_e
     return [match for _, match in sorted(found.values(), key=lambda row: row[0])]
 
 
+def names_in_range(archive: Archive, prefix: str) -> Iterator[str]:
+    """Yield the first titles, as their paths say them, that start with a prefix, given in lower case."""
+    return map(archive.name_by_id, _numbers_in_ranges(archive, (prefix.capitalize(), prefix)))
+
+
 def _numbers_in_ranges(archive: Archive, prefixes: Sequence[str]) -> Iterator[int]:
     for prefix in prefixes:
         numbers = archive.entries_by_prefix(prefix.replace(" ", "_"))

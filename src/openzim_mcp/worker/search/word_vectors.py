@@ -60,10 +60,6 @@ class WordVectors:
     def _length(self, number: int) -> float:
         return self._data[len(self._lines) * self._size + number] / _LENGTH_SCALE
 
-    def cosine(self, first: Vector, second: Vector) -> float:
-        """Return an estimate of the cosine of two vectors."""
-        return self.cosines[(first.signs ^ second.signs).bit_count()]
-
 
 def says_little(word: str) -> bool:
     """Return whether a normalized English word hardly tells what a text is about."""

@@ -34,14 +34,14 @@ def find_coordinates(tree: LexborHTMLParser, raw: bytes) -> Coordinates | None:
 def _places(tree: LexborHTMLParser, raw: bytes) -> Iterator[Coordinates | None]:
     if b"geo.position" in raw or b"ICBM" in raw or b"icbm" in raw:
         for meta in tree.css(_METAS):
-            yield _parse_pair(meta.attributes.get("content") or "")
+            yield parse_pair(meta.attributes.get("content") or "")
     if b"geo" in raw:
         titled = tree.css("#coordinates .geo, .infobox .geo, .geo")
         for node in titled[:1]:
             yield _read_microformat(node)
     if b"data-lat" in raw:
         for node in tree.css("#coordinates [data-lat][data-lon], .infobox [data-lat][data-lon]")[:1]:
-            yield _parse_pair(f"{node.attributes.get('data-lat')},{node.attributes.get('data-lon')}")
+            yield parse_pair(f"{node.attributes.get('data-lat')},{node.attributes.get('data-lon')}")
     if b"geo:" in raw:
         links = {node.attributes.get("href") or "" for node in tree.css('a[href^="geo:"]')}
         places = [match for href in links if (match := _GEO_LINK.match(href))]
@@ -52,10 +52,11 @@ def _places(tree: LexborHTMLParser, raw: bytes) -> Iterator[Coordinates | None]:
 def _read_microformat(node: LexborNode) -> Coordinates | None:
     latitude, longitude = node.css_first(".latitude"), node.css_first(".longitude")
     if latitude is not None and longitude is not None:
-        return _parse_pair(f"{latitude.text()},{longitude.text()}")
-    return _parse_pair(node.text())
+        return parse_pair(f"{latitude.text()},{longitude.text()}")
+    return parse_pair(node.text())
 
 
-def _parse_pair(text: str) -> Coordinates | None:
+def parse_pair(text: str) -> Coordinates | None:
+    """Return the coordinates in a text such as `46.2;6.15`, if there is such a place."""
     match = _PAIR.match(text)
     return make_coordinates(float(match[1]), float(match[2])) if match else None
