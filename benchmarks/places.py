@@ -99,7 +99,8 @@ def measure_elsewhere() -> str:
     for count in (1, 10, 100):
         with tempfile.TemporaryDirectory() as folder:
             _write_library(Path(folder), count)
-            server = Server.start([*OURS, "--mode", "advanced", folder], RATE_LIMIT__ENABLED="false")
+            settings = {"RATE_LIMIT__ENABLED": "false", "INDEX__ENABLED": "false"}
+            server = Server.start([*OURS, "--mode", "advanced", folder], **settings)
             server.initialize()
             warm = [server.call("zim_get", **_entry(number), view="summary") for number in range(SUMMARIES)]
             article, summary = _cpu(server, view="full"), _cpu(server, view="summary")
