@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.calls.archive import EntryRow
+from openzim_mcp.calls.archive import EntryRow, ScanPages
+from openzim_mcp.worker.jobs.page_scan import scan_pages
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
 
@@ -138,3 +139,18 @@ def test_random_path_is_never_of_a_long_chain_of_redirects(tmp_path: Path) -> No
     archive = Archive("chain", [str(write_zim(tmp_path / "chain.zim", pages, redirects=chain))])
 
     assert {archive.random_path() for _ in range(50)} == {"Ravenport"}
+
+
+def test_importance_counts_links_once_they_are_known(tmp_path: Path) -> None:
+    pages = {f"P{number}": '<a href="Hub">x</a>' for number in range(15)} | {"Hub": "", "Other": ""}
+    parts = [str(write_zim(tmp_path / "hub.zim", pages, redirects={"Other name": "Other"}))]
+    before = Archive("hub", parts)
+    values = [before.importance("Hub"), before.importance("Other")]
+
+    scan_pages(parts, ScanPages(), lambda *_: None)
+
+    after = Archive("hub", parts)
+    assert values == [0.0, pytest.approx(1 / 16, abs=0.01)]
+    assert after.importance("Hub") == pytest.approx(4 / 16)
+    assert after.importance("Other") == values[1]
+    assert after.most_important(after.content, 1) == [after.number_of("Hub")]

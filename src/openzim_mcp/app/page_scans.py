@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_START_DELAY_SECONDS = 0.5
+_START_DELAY_SECONDS = 0.2
 """The first call of a client comes first."""
 _PAUSE_SECONDS = 10.0
 """How long archives that appear, and those that another process scans, wait."""
@@ -54,11 +54,17 @@ class PageScanner:
         """Scan all archives, and those that appear, until cancelled."""
         await anyio.sleep(_START_DELAY_SECONDS)
         while True:
-            archives = await list_archives()
-            for archive in sorted(archives, key=lambda archive: archive.size):
-                if self._due.get(archive.identity, 0.0) <= anyio.current_time():
-                    self._due[archive.identity] = anyio.current_time() + await self._try_to_scan(archive)
+            try:
+                await self._scan_each(await list_archives())
+            except OSError as error:
+                log.info("no indexes of pages now: %s", error.strerror or "input/output error")
             await anyio.sleep(_PAUSE_SECONDS)
+
+    async def _scan_each(self, archives: list[ArchiveFile]) -> None:
+        for archive in sorted(archives, key=lambda archive: archive.size):
+            if self._due.get(archive.identity, 0.0) <= anyio.current_time():
+                seconds = await self._try_to_scan(archive)
+                self._due[archive.identity] = anyio.current_time() + seconds
 
     async def _try_to_scan(self, archive: ArchiveFile) -> float:
         """Scan an archive if that is needed, and return in how many seconds to try again."""

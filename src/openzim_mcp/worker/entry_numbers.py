@@ -50,7 +50,7 @@ class EntryNumbers:
 
     def find(self, path: str) -> int | None:
         """Return the number of the entry at a path, redirects followed, or None; takes namespaces as libzim does."""
-        name = path.encode(errors="surrogateescape")
+        name = path.encode(errors="replace")
         number = self._look_up(name)
         if number is None and self._has_new_scheme and name[1:2] == b"/":
             number = self._look_up(name[2:])

@@ -1,4 +1,4 @@
-"""How important the articles of an archive are: by how many redirects lead to each, a byte per entry.
+"""How important the articles of an archive are by how many redirects lead to each, a byte per entry.
 
 Names of a thing become redirects: what is much talked about has many. No page is read for it. The bytes are computed
 when they are needed or, for a large archive, by a job that keeps them in the cache.
@@ -26,13 +26,18 @@ _MAX_REDIRECTS = 65_535
 _LEVEL_BY_COUNT_LOG = MAX_LEVEL / math.log2(1 + _MAX_REDIRECTS)
 
 
+def level(count: int) -> float:
+    """Return the level, 0 to 255, of an entry that so many redirects or links lead to."""
+    return _LEVEL_BY_COUNT_LOG * math.log2(1 + count)
+
+
 def compute_levels(targets: Iterable[int], entries: int) -> bytes:
     """Return the level of each entry, 0 to 255 on a logarithmic scale, from the numbers of the targets of redirects."""
     counts = array("H", bytes(2 * entries))
     for target in targets:
         if counts[target] < _MAX_REDIRECTS:
             counts[target] += 1
-    level_by_count = {count: round(_LEVEL_BY_COUNT_LOG * math.log2(1 + count)) for count in set(counts)}
+    level_by_count = {count: round(level(count)) for count in set(counts)}
     return bytes(map(level_by_count.__getitem__, counts))
 
 

@@ -20,7 +20,7 @@ from libzim.suggestion import SuggestionSearcher
 from openzim_mcp import errors
 from openzim_mcp.calls.archive import EntryRow, MeasureImportance
 from openzim_mcp.text import safe_line
-from openzim_mcp.worker import importance
+from openzim_mcp.worker import importance, link_index
 from openzim_mcp.worker.sorted_paths import SortedPaths, landmark_numbers
 from openzim_mcp.zimfile import NotAZim, ZimFile, stat_parts
 
@@ -99,6 +99,7 @@ class Archive:
         self._parts = parts
         self._frequencies: LRUCache[str, int] = LRUCache(_CACHED_FREQUENCIES)
         self._importance: bytes | mmap = b""
+        self._in_degrees: memoryview | None = None
         self.other_texts: OtherTexts | None = None
         """What is known of texts that the archive's own index does not have."""
         self._importance_due = 0.0
@@ -328,9 +329,11 @@ class Archive:
 
     def most_important(self, numbers: range, count: int) -> list[int]:
         """Return the numbers of the most important of some entries; the first, if nothing is known of them."""
-        levels = self._load_importance()[numbers.start : numbers.start + min(len(numbers), _MAX_COMPARED_ENTRIES)]
-        best = heapq.nlargest(count, range(len(levels)), key=lambda at: levels[at])
-        return [numbers[at] for at in best] if levels else list(numbers[:count])
+        self._load_importance()
+        compared = numbers[:_MAX_COMPARED_ENTRIES]
+        if not self._importance and self._in_degrees is None:
+            return list(numbers[:count])
+        return heapq.nlargest(count, compared, key=self._importance_level)
 
     def entries_by_prefix(self, prefix: str, within: range | None = None) -> range:
         """Return the numbers of the entries of the content whose paths start with a prefix, or of some of them."""
@@ -445,23 +448,32 @@ class Archive:
         return None
 
     def importance(self, path: str) -> float:
-        """Return how important an article is, 0 to 1: by the redirects that lead to it; 0 if that is not known."""
+        """Return how important an article is, 0 to 1, by the links and redirects that lead to it; 0 if not known."""
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
-            levels = self._load_importance()
-            number = int(self._zim.get_entry_by_path(path)._index)  # noqa: SLF001
-            return levels[number] / importance.MAX_LEVEL if levels else 0.0
+            self._load_importance()
+            return self._importance_level(int(self._zim.get_entry_by_path(path)._index)) / importance.MAX_LEVEL  # noqa: SLF001
         return 0.0
 
-    def _load_importance(self) -> bytes | mmap:
-        """Return the levels of all entries, or nothing as long as the job of a large archive has not kept them."""
-        if not self._importance and time.monotonic() >= self._importance_due:
-            entries = self.entry_count
-            if entries < MeasureImportance.min_entries:
-                self._importance = importance.compute_levels((target for _, target in self.redirects()), entries)
-            else:
-                self._importance = importance.load_levels(self.identity, entries) or b""
-            self._importance_due = time.monotonic() + _IMPORTANCE_RETRY_SECONDS
-        return self._importance
+    def _importance_level(self, number: int) -> float:
+        """Return the level of an entry, 0 to 255: the higher one of its links and its redirects."""
+        by_redirects = self._importance[number] if self._importance else 0
+        by_links = importance.level(self._in_degrees[number]) if self._in_degrees is not None else 0.0
+        return max(by_redirects, by_links)
+
+    def _load_importance(self) -> None:
+        """Load what is known of the importance of entries, every few seconds until jobs have kept all of it."""
+        if time.monotonic() < self._importance_due:
+            return
+        self._importance_due = time.monotonic() + _IMPORTANCE_RETRY_SECONDS
+        entries = self.entry_count
+        if self._in_degrees is None:
+            self._in_degrees = link_index.load_in_degrees(self.identity, entries)
+        if self._importance:
+            return
+        if entries < MeasureImportance.min_entries:
+            self._importance = importance.compute_levels((target for _, target in self.redirects()), entries)
+        else:
+            self._importance = importance.load_levels(self.identity, entries) or b""
 
     def redirects(self) -> Iterator[tuple[int, int]]:
         """Yield the numbers of all redirects and of the entries that they lead to; damaged ones are left out."""
@@ -482,6 +494,13 @@ class Archive:
         with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
             entry = self._entry_at(path)
             return None if entry is None else int(entry._index)  # noqa: SLF001
+        return None
+
+    def target_number(self, path: str) -> int | None:
+        """Return the number of the entry at a path, redirects followed; None if there is none."""
+        with contextlib.suppress(errors.ArchiveUnusable), self._translated_errors():
+            if self._zim.has_entry_by_path(path):
+                return int(_target(self._zim.get_entry_by_path(path))._index)  # noqa: SLF001
         return None
 
     def title_of(self, path: str) -> str:

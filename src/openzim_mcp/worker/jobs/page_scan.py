@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MAX_PAGE_BYTES = 32 << 20
 """A larger entry is data rather than a page."""
-_FIRST_SAVE_SECONDS = 1.0
+_FIRST_SAVE_SECONDS = 0.5
 _MAX_SAVE_SECONDS = 10.0
 _SAVE_SHARE = 0.25
 """A job saves more seldom the longer it runs: after so much of the time that it has run."""

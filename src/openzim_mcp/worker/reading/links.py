@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp.calls.reading import LeadImage, LinkRow, OutboundLinks, RelatedArticle, RelatedArticles
 from openzim_mcp.worker.readers import is_page
-from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.reading import article, related
 from openzim_mcp.worker.reading.resolve import find_link_target
 
 if TYPE_CHECKING:
@@ -94,18 +94,24 @@ def find_lead_image(archive: Archive, call: FindLeadImage) -> LeadImage:
 
 
 def find_related(archive: Archive, call: FindRelated) -> RelatedArticles:
-    """Return the articles related to one: linked often, early, or both ways, or linking to the same articles."""
+    """Return the articles related to one by the index of links; before that is made, by the links of a few pages."""
     item, document = article.load_page(archive, call.path)
     articles, scores, mentions = _linked_articles(archive, item, document)
+    lead = [path for path in articles if scores[path] > mentions[path]]
+    ranked = related.rank_by_links(archive, item.path, mentions, lead)
+    if ranked is None:
+        ranked = _rank_by_pages(archive, item, articles, scores)
+    shown = archive.find_entries(ranked[call.offset : call.offset + call.limit])
+    rows = [RelatedArticle(row.path, row.title, mentions[row.path]) for row in shown]
+    return RelatedArticles(item.path, item.title, archive.file_name, rows, len(ranked))
+
+
+def _rank_by_pages(archive: Archive, item: Item, articles: dict[str, Item], scores: dict[str, float]) -> list[str]:
+    """Return the articles that one links to: often, early, or both ways, or linking to the same articles first."""
     linked_paths = set(articles)
     for path in sorted(articles, key=lambda p: -scores[p])[:_ARTICLES_READ]:
         scores[path] += _relatedness(archive, articles[path], item.path, linked_paths)
-    ranked = sorted(articles, key=lambda p: (-scores[p], p))
-    related = [
-        RelatedArticle(path, articles[path].title, mentions[path])
-        for path in ranked[call.offset : call.offset + call.limit]
-    ]
-    return RelatedArticles(item.path, item.title, archive.file_name, related, len(ranked))
+    return sorted(articles, key=lambda p: (-scores[p], p))
 
 
 def _linked_articles(
