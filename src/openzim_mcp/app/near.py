@@ -194,8 +194,9 @@ async def search_near(app: App, request: SearchRequest, caller: Caller = LOCAL) 
         raise outcomes.errors[named.name]
     total = sum(hits.total for hits in outcomes.results.values())
     where: dict[str, object] = {"zim_file_path": named.name} if named else {}
-    cursor = cursors.next_cursor(TOOL, fingerprint, stop, min(total, _MAX_NEAR), where | in_cursor)
-    progress = sum_progress(outcomes.results)
+    progress, listed = sum_progress(outcomes.results), min(total, _MAX_NEAR)
+    # The list changes while pages are read: its pages would not join.
+    cursor = None if progress else cursors.next_cursor(TOOL, fingerprint, stop, listed, where | in_cursor)
     return NearPage(
         near=center,
         query=request.query,
@@ -207,7 +208,7 @@ async def search_near(app: App, request: SearchRequest, caller: Caller = LOCAL) 
         complete=progress is None,
         progress=progress,
         next_cursor=cursor,
-        done=cursor is None,
+        done=stop >= listed,
         total_is_estimate=any(hits.total_is_estimate for hits in outcomes.results.values()),
         archives_failed=len(outcomes.errors),
         hint=incomplete_note(app) if progress else None,
