@@ -2,7 +2,6 @@
 
     python benchmarks/size.py build OUT.zim ARTICLES     an archive with the lengths of Wikipedia's articles
     python benchmarks/size.py measure ARCHIVE.zim …      reads and CPU of each kind of call; needs root and Linux
-    python benchmarks/size.py many COUNT …               questions over so many small archives
 
 The articles of a built archive are made of the sentences of the archives in `../shared`, read at run time; nothing of
 them is kept here. Lengths have the median, the tenth and the hundredth of Wikipedia's; half as many redirects.
@@ -29,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -280,65 +279,10 @@ def measure_archives(paths: list[Path], count: int, answers: int, *, with_peer: 
     report("size", " ".join(["python benchmarks/size.py", *sys.argv[1:]]), "\n\n".join(body))
 
 
-def write_many(folder: Path, count: int) -> None:
-    """Write small archives, each with a dozen articles that lie beside each other in the sources."""
-    sources = [(path, raw.decode(errors="replace")) for path, raw in pages(SOURCES[0])]
-    for number in range(count):
-        chosen = sources[number * 12 % len(sources) :][:12]
-        with Creator(folder / f"notes_{number:04}.zim").config_indexing(True, "eng").config_nbworkers(1) as creator:
-            creator.set_mainpath(chosen[0][0])
-            for path, content in chosen:
-                creator.add_item(Page(path, path.replace("_", " "), content))
-            for key, value in {"Language": "eng", "Title": f"Notes {number}", "Name": f"notes_{number}"}.items():
-                creator.add_metadata(key, value)
-
-
-def measure_many(counts: list[int]) -> None:
-    """Measure questions and searches over many archives."""
-    rows = []
-    with tempfile.TemporaryDirectory() as name:
-        write_many(Path(name), max(counts))
-        for count in counts:
-            with tempfile.TemporaryDirectory() as served:
-                for path in sorted(Path(name).glob("*.zim"))[:count]:
-                    (Path(served) / path.name).hardlink_to(path)
-                rows.append([f"{count:,} archives", *_measure_library(served)])
-    header = [
-        "start, CPU s",
-        "first question, CPU s",
-        "question, CPU s",
-        "search of all, CPU s",
-        "KB of it",
-        "MB of memory",
-    ]
-    report("many", " ".join(["python benchmarks/size.py", *sys.argv[1:]]), table(["", *header], rows))
-
-
-def _measure_library(folder: str) -> list[str]:
-    server = Server.start([*OURS, "--mode", "advanced", folder], CACHE__ENABLED="false")
-    server.initialize()
-    cells = [f"{server.cpu() / 1000:.2f}"]
-    asked = [row["q"] for row in questions(4)]
-    size = 0
-
-    def cost(call: Callable[[], object]) -> float:
-        before = server.cpu()
-        call()
-        return (server.cpu() - before) / 1000
-
-    questions_cost = [cost(lambda text=text: _call(server, "zim_query", {"query": text})) for text in asked]  # type: ignore[misc]
-    cells += [f"{questions_cost[0]:.2f}", f"{statistics.median(questions_cost[1:]):.2f}"]
-    before = server.cpu()
-    size = len(_call(server, "zim_search", {"query": asked[0], "cross_file": True}))
-    cells += [f"{(server.cpu() - before) / 1000:.2f}", f"{size / 1000:.0f}", f"{server.memory():.0f}"]
-    server.stop()
-    return cells
-
-
 def main() -> None:
     """Build or measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("build", "measure", "many"))
+    parser.add_argument("action", choices=("build", "measure"))
     parser.add_argument("arguments", nargs="+")
     parser.add_argument("--calls", type=int, default=12, help="questions and searches that are measured")
     parser.add_argument("--answers", type=int, default=0, help="questions whose answers are looked for in the replies")
@@ -346,10 +290,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.action == "build":
         print(build(Path(options.arguments[0]), int(options.arguments[1])))
-    elif options.action == "measure":
-        measure_archives(list(map(Path, options.arguments)), options.calls, options.answers, with_peer=options.peer)
     else:
-        measure_many(list(map(int, options.arguments)))
+        measure_archives(list(map(Path, options.arguments)), options.calls, options.answers, with_peer=options.peer)
 
 
 if __name__ == "__main__":
