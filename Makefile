@@ -50,7 +50,9 @@ bench: $(READY) ## measure, and compare with other servers from PyPI
 	$(BIN)/python benchmarks/people.py
 	$(BIN)/python benchmarks/research.py
 	$(BIN)/python benchmarks/kinds.py
+	$(BIN)/python benchmarks/graph.py
 	$(BIN)/python benchmarks/places.py
+	$(BIN)/python benchmarks/many_archives.py 10 100 1000
 	$(BIN)/python benchmarks/protocol.py
 	$(BIN)/python benchmarks/client_tokens.py
 	$(BIN)/python benchmarks/appview.py

@@ -5,9 +5,10 @@
     python benchmarks/people.py --only calibration           one part, printed
     python benchmarks/people.py --only cost --server "CMD {zimdir}"   another server, or an older version
 
-There are two sets of questions: a public one in ../shared/eval/people, which nobody looks at who works on this project,
-and people.jsonl, written for this project and in the public domain (CC0). Its questions were written with a page of an
-archive open, then phrased as somebody would who has not read it, in other words than the text's. A row names the page
+There are three sets of questions: a public one in ../shared/eval/people, which nobody looks at who works on this project,
+people.jsonl, and people_second.jsonl, which was written later and which nobody looks at either. Both were written for this
+project and are in the public domain (CC0). Their questions were written with a page of an archive open, then phrased as
+somebody would who has not read it, in other words than the text's. A row names the page
 (`archive`, `path`) and strings of which any one in a reply counts as the answer. The kinds are
 
 - what is asked for: who, when, where, number, what, why, yesno, list, compare, howto, code, word (its meaning);
@@ -57,7 +58,11 @@ from measure import ROOT, ZIMS, Server, table
 from openzim_mcp.worker.zim import Archive
 
 SCRIPT = ROOT.parent / "shared" / "eval" / "people" / "people.py"
-SETS = {"public": SCRIPT.with_name("questions.jsonl"), "own": ROOT / "benchmarks" / "people.jsonl"}
+SETS = {
+    "public": SCRIPT.with_name("questions.jsonl"),
+    "own": ROOT / "benchmarks" / "people.jsonl",
+    "second": ROOT / "benchmarks" / "people_second.jsonl",
+}
 ALL = 1000
 NQ = ("nq_pub", "ir_mid")
 UNANSWERABLE = "none"
