@@ -27,11 +27,11 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="pr
 def ignore_other_processes() -> None:
     """Servers that other tests share may still run."""
     _other_pids.clear()
-    _other_pids.update(child_pids(os.getpid()))
+    _other_pids.update(child_pids(os.getpid(), with_jobs=True))
 
 
 def worker_pids() -> list[int]:
-    return [pid for pid in child_pids(os.getpid()) if pid not in _other_pids]
+    return [pid for pid in child_pids(os.getpid(), with_jobs=True) if pid not in _other_pids]
 
 
 def make_runner() -> JobRunner:

@@ -40,15 +40,15 @@ def server_environment(settings: dict[str, str]) -> dict[str, str]:
     )
 
 
-def child_pids(pid: int) -> list[int]:
-    """The running child processes of a process, but those that run a job in the background."""
+def child_pids(pid: int, *, with_jobs: bool = False) -> list[int]:
+    """The running child processes of a process; those that run a job only where they are asked for."""
     if not Path("/proc/self/task").is_dir():
         pytest.skip("child processes are found through /proc")
     pids: list[int] = []
     for thread in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread may end meanwhile
             pids += map(int, thread.read_text().split())
-    return [pid for pid in pids if not _runs_job(pid)]
+    return [pid for pid in pids if with_jobs or not _runs_job(pid)]
 
 
 def _runs_job(pid: int) -> bool:
