@@ -47,8 +47,11 @@ async def test_app_and_tool_give_the_same_result(
     model: type[Any],
     run: Callable[[App, Any], Awaitable[Any]],
     arguments: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    served = open_server(isles_zim).request("tools/call", {"name": tool, "arguments": arguments})
+    monkeypatch.setenv("OPENZIM_MCP_INDEX__ENABLED", "false")  # its state would change between the two
+    server = open_server(isles_zim, INDEX__ENABLED="false")
+    served = server.request("tools/call", {"name": tool, "arguments": arguments})
     async with App.open(settings(isles_zim), workers=1) as app:
         result = await run(app, parse_request(model, arguments))
 
