@@ -109,12 +109,12 @@ def test_archives_are_listed_without_opening_them(open_server: OpenServer, towns
 def test_setting_keeps_no_records(open_server: OpenServer, tmp_path: Path) -> None:
     for name in ("Ravenport", "Alderwick"):
         write_zim(tmp_path / f"{name}.zim", {name: f"<p>{name} was founded by a miller.</p>"})
-    server = open_server(tmp_path, RECORDS_ENABLED="false", PASSAGE_INDEX_ENABLED="false")
+    server = open_server(tmp_path, RECORDS_ENABLED="false", INDEX__ENABLED="false")
 
     for _ in range(2):
         ask(server, "who founded Ravenport?")
         server.call("zim_health")
 
     assert records(tmp_path) == []
-    ask(open_server(tmp_path, PASSAGE_INDEX_ENABLED="false"), "who founded Ravenport?")
+    ask(open_server(tmp_path, INDEX__ENABLED="false"), "who founded Ravenport?")
     assert records(tmp_path) == ["description.json", "description.json", "words", "words"]
