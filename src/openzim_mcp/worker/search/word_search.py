@@ -32,7 +32,7 @@ _MAX_READ_CHARS = 1 << 20
 _MAX_FIRST_PASSAGES = 30
 _MAX_UNFOUND_PASSAGES = 120
 """So many passages are ranked of a page of which only the whole, or its title, was found."""
-_PASSAGE_SHARE = 1.0
+_PASSAGE_SHARE = 0.3
 """How much the best passage counts beside the words of the whole article."""
 _MAX_NEAR_PASSAGES = 20
 _NEAR_SHARE = 0.5
