@@ -107,3 +107,14 @@ def test_threshold_depends_on_setting_and_archives(
     confidence: float, level: str, archives: int, *, expected: bool
 ) -> None:
     assert is_answer(confidence, level, archives) is expected
+
+
+def test_word_that_was_corrected_is_not_missing() -> None:
+    question = analyze_question("how tall is a girafe")
+    counts = WordCounts(1000, {"girafe": 0})
+    passages = [make_passage(1.0)]
+
+    missing = find_signals(question, passages, counts)
+    corrected = find_signals(question, passages, counts, {"girafe": "giraffe"})
+
+    assert (missing.unknown, corrected.unknown) == (1.0, 0.0)

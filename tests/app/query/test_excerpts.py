@@ -316,3 +316,14 @@ def test_key_fact_or_table_row_answers(zims: Path, question: str, answer: str) -
     archive = Archive("wiki", [str(zims / "built/wiki_real_pub.zim")])
 
     assert answer in to_markdown(select_excerpts(ask(archive, question).passages, 600, by_characters))
+
+
+def test_key_fact_that_is_asked_for_comes_before_other_passages_of_its_article() -> None:
+    fit = PassageFit(1.0, 1.0, 1.0, 1.0)
+    lead = Passage("x.zim", "Dam", "Dam", "", "", [Sentence("The dam is in Nevada.", 0.5)], 2.0, fit)
+    cost = [Sentence("- Cost: $49 million", 1.0, has_answer=True, is_fact=True)]
+    facts = Passage("x.zim", "Dam", "Dam", "", "", cost, 1.9, fit, position=1, is_facts=True)
+
+    text = to_markdown([Excerpt(lead, lead.text), Excerpt(facts, facts.text)])
+
+    assert text.index("$49 million") < text.index("Nevada")

@@ -9,6 +9,7 @@ from openzim_mcp.calls.archive import Description
 from openzim_mcp.calls.search import Estimate, Passage, PassageFit, Sentence, WordCounts
 from support.stdio_server import StdioServer
 
+ARABIC = "يمكن تثبيت حزم Red Hat على دبيان بعد تحويلها بأداة alien إلى صيغة أخرى."
 ENGLISH, JAPANESE, CHINESE = "Debian is a system.", "Debian はシステムです。", "Debian 是一个系统。"
 
 
@@ -25,6 +26,13 @@ def description(language: str) -> Description:
 )
 def test_passages_in_the_script_of_the_question_come_first(language: str, first: str) -> None:
     passages = [passage(ENGLISH, 0.9), passage(CHINESE, 0.8), passage(JAPANESE, 0.7)]
+
+    assert prefer_language(language, passages)[0].text == first
+
+
+@pytest.mark.parametrize(("language", "first"), [("en", ENGLISH), ("de", ENGLISH), ("", ARABIC)])
+def test_question_in_latin_letters_gets_passages_in_them_first(language: str, first: str) -> None:
+    passages = [passage(ARABIC, 0.9), passage(ENGLISH, 0.6)]
 
     assert prefer_language(language, passages)[0].text == first
 

@@ -285,6 +285,7 @@ def test_relation_is_part_of_the_analysis() -> None:
     ("text", "corrected", "answer_type"),
     [
         ("wher is teh grandhotel pup", "where is the grandhotel pup", "place"),
+        ("sinonym for farewell", "synonym for farewell", None),
         ("hwo tall is the eiffel tower", "how tall is the eiffel tower", "measure"),
         ("hou teh who got their name", "how the who got their name", None),
         ("wat is een walvis", "wat is een walvis", "definition"),

@@ -52,6 +52,9 @@ EXAMPLES = [
     ("кто написал войну и мир", {"creator"}),
     ("谁发明了电话", {"creator"}),
     ("電話を発明したのは", {"creator"}),
+    ("مين أسس مشروع غنو", {"creator"}),
+    ("kto napisał lalkę", {"creator"}),
+    ("откуда взялось название москва", {"name"}),
     ("彼はいつ亡くなりましたか", {"death"}),
     ("hauptstadt von peru", {"capital"}),
     ("¿qué come el panda?", {"food"}),
@@ -102,3 +105,8 @@ def test_words_of_rows_are_distinct() -> None:
 
     assert [name for name, terms in asked if "" in terms] == []
     assert len({name for name, _ in asked}) == len(RELATIONS)
+
+
+def test_texts_in_another_language_have_the_words_of_its_questions() -> None:
+    assert "创始" in find_relations("debian是谁创立的", language="zh").words
+    assert "behind" not in find_relations("who founded debian", language="en").words

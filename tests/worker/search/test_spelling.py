@@ -89,12 +89,18 @@ def test_words_that_differ_by_a_suffix_are_forms_of_one(language: str, word: str
     assert is_other_form(word, other, language_by_code(language).stem) == expected
 
 
-def test_title_that_no_text_contains_is_not_corrected(tmp_path: Path) -> None:
-    pages = {"Harbour": "<p>A harbour.</p>", "Ships": "<p>The harbour is full.</p>"}
-    redirects = {"Harbor": "Harbour"}
+@pytest.mark.parametrize(
+    ("word", "right"),
+    [("harbor", "harbour"), ("honkong", "hong kong"), ("anchorage", None), ("quayside", None)],
+)
+def test_misspelled_title_is_corrected_to_the_one_that_it_redirects_to(
+    tmp_path: Path, word: str, right: str | None
+) -> None:
+    pages = {"Harbour": "<p>A harbour.</p>", "Hong_Kong": "<p>Hong Kong has one.</p>", "Quayside": "<p>A street.</p>"}
+    redirects = {"Harbor": "Harbour", "Honkong": "Hong_Kong", "Anchorage": "Harbour"}
     archive = Archive("x", [str(write_zim(tmp_path / "x.zim", pages, redirects=redirects))])
 
-    assert correct_word(archive, "harbor") is None
+    assert correct_word(archive, word) == right
 
 
 def test_cyrillic_word_is_corrected(zims: Path) -> None:

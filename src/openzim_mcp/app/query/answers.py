@@ -68,8 +68,8 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
         counts = route.counts
         outcomes = await estimate_archives(context.app, question, route)
         estimates = outcomes.results
-        corrected = count_words(estimates) if unknown_words(question, counts) else counts
-        selected = select_archives(question, estimates, corrected) | outcomes.errors.keys()
+        weighed = count_words(estimates) if unknown_words(question, counts) else counts
+        selected = select_archives(question, estimates, weighed) | outcomes.errors.keys()
         descriptions = (await context.app.describe_each(route.archives)).results
         selected |= archives_in_language(question.language, estimates, descriptions)
         archives = [row for row in route.archives if row.name in selected]
@@ -83,12 +83,20 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
     passages = prefer_language(question.language, merge_passages(found.results, fits))
     if not counts.frequencies:
         counts = next((answer.counts for answer in found.results.values()), counts)
+    corrected = {answer.archive: answer.corrected for answer in found.results.values() if answer.corrected}
+    confidence = estimate_confidence(
+        question,
+        passages,
+        counts,
+        is_library=len(context.archives) > 1,
+        corrected=corrected.get(passages[0].archive, {}) if passages else {},
+    )
     return Evidence(
         question=question,
         passages=passages,
-        confidence=estimate_confidence(question, passages, counts, is_library=len(context.archives) > 1),
+        confidence=confidence,
         counts=counts,
-        corrected={answer.archive: answer.corrected for answer in found.results.values() if answer.corrected},
+        corrected=corrected,
         archives=[answer.archive for answer in found.results.values()],
         failed=[f"{name}.zim" for name in found.errors],
         partly_read=[row for answer in found.results.values() for row in answer.partly_read],
@@ -186,10 +194,11 @@ def _what_is_missing(evidence: Evidence) -> str:
     """Return a sentence that says why a question is not answered, in words that can be passed on."""
     if "now" in evidence.question.kinds:
         return "this asks about the present or about you, and the archives hold neither."
-    unknown = unknown_words(evidence.question, evidence.counts)
+    best = evidence.passages[0] if evidence.passages else None
+    corrected = evidence.corrected.get(best.archive, {}) if best else {}
+    unknown = [word for word in unknown_words(evidence.question, evidence.counts) if word not in corrected]
     if unknown:
         return f"no archive has {_name_words(unknown)}."
-    best = evidence.passages[0] if evidence.passages else None
     if best is None:
         return f"nothing in {_count_archives(evidence)} matches."
     if best.fit.entity >= _MIN_ENTITY_SHARE and best.lack.words:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openzim_mcp.app.query.archive_fit import word_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from openzim_mcp.calls.search import Passage, Question, WordCounts
 
@@ -85,22 +85,30 @@ def is_answer(confidence: float, level: str, archives: int) -> bool:
 
 
 def estimate_confidence(
-    question: Question, passages: Sequence[Passage], counts: WordCounts, *, is_library: bool = True
+    question: Question,
+    passages: Sequence[Passage],
+    counts: WordCounts,
+    *,
+    is_library: bool = True,
+    corrected: Collection[str] = (),
 ) -> float:
     """Return the chance that one of some passages, the best first, answers a question.
 
-    What an article lacks counts in a library of several archives only: who asks one knows what it is about.
+    What an article lacks counts in a library of several archives only: who asks one knows what it is about. Words that
+    were `corrected` for the best passage are not missing.
     """
     if not passages:
         return 0.0
-    signals = find_signals(question, passages, counts)
+    signals = find_signals(question, passages, counts, corrected)
     if not is_library:
         signals = signals._replace(no_relation=0.0, no_fact=0.0, absence=0.0)
     total = BIAS + sum(map(mul, signals, WEIGHTS))
     return round(1 / (1 + math.exp(-total)), 3)
 
 
-def find_signals(question: Question, passages: Sequence[Passage], counts: WordCounts) -> Signals:
+def find_signals(
+    question: Question, passages: Sequence[Passage], counts: WordCounts, corrected: Collection[str] = ()
+) -> Signals:
     """Return the signals of a question and its passages, the best first."""
     best = passages[0]
     weights = word_weights(counts)
@@ -108,11 +116,12 @@ def find_signals(question: Question, passages: Sequence[Passage], counts: WordCo
     shortness = min(1.0, _SHORT_QUESTION_WORDS / (len(weights) or 1))
     missing = max((weights.get(word, 0.0) for word in best.lack.words), default=0.0)
     is_english = question.language in {"", "en"}
+    is_missing = any(word not in corrected for word in unknown_words(question, counts))
     is_fact = question.answer_type in _FACT_TYPES
     typed = max(row.fit.typed_window for row in passages[:_COMPARED_PASSAGES] if row.path == best.path)
     return Signals(
         missing=shortness * missing / max(weights.values(), default=1.0),
-        unknown=shortness if unknown_words(question, counts) and is_english else 0.0,
+        unknown=shortness if is_missing and is_english else 0.0,
         is_now="now" in question.kinds,
         is_fact=is_fact,
         has_fact=best.fit.typed_window if is_fact else 0.0,

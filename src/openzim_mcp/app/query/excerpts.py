@@ -328,13 +328,14 @@ def _texts(excerpts: Sequence[Excerpt]) -> list[tuple[Excerpt, str]]:
 def _in_page_order(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
     """Sort the excerpts of one article: the best section first, each in the order of the page; posts best first.
 
-    An infobox is a section of its own.
+    An infobox is a section of its own, and the first one if it has the key fact that is asked for.
     """
     sections = list(dict.fromkeys((row.passage.section_id, row.passage.is_facts) for row in excerpts))
 
     def order(excerpt: Excerpt) -> tuple[int, int]:
         row = excerpt.passage
-        return -1 if row.post_title else sections.index((row.section_id, row.is_facts)), row.position
+        is_first = row.post_title or _has_asked_fact(row)
+        return -1 if is_first else sections.index((row.section_id, row.is_facts)), row.position
 
     return sorted(excerpts, key=order)
 

@@ -23,7 +23,10 @@ _OTHER_LANGUAGE = 1.0
 _MAX_ARCHIVES = 2
 _MIN_SHARE = 0.1
 """A text is in a script if at least this share of its letters is."""
+_MIN_LATIN_SHARE = 0.5
+"""Texts in other scripts have names in Latin letters too."""
 _LETTER = re.compile(r"[^\W\d_]")
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _KANA = "\u3040-\u30ff"
 _HAN = "\u3400-\u9fff"
 _SCRIPTS = {
@@ -68,7 +71,7 @@ def _languages(description: Description | None) -> list[str]:
 
 def prefer_language(language: str, passages: Sequence[Passage]) -> list[Passage]:
     """Return passages, the best first, with those in another script than the question's after those in the same."""
-    matches = [_is_in(language, row) for row in passages] if language in _REGEXES else []
+    matches = [_is_in(language, row) for row in passages] if language else []
     if all(matches) or not any(matches):
         return list(passages)
     scored = [
@@ -81,6 +84,8 @@ def prefer_language(language: str, passages: Sequence[Passage]) -> list[Passage]
 def _is_in(language: str, passage: Passage) -> bool:
     text = f"{passage.title} {passage.section_title} {passage.text}"
     letters = len(_LETTER.findall(text)) or 1
+    if language not in _REGEXES:
+        return len(_LATIN.findall(text)) / letters >= _MIN_LATIN_SHARE
     if language == "zh" and _REGEXES["ja"].search(text):
         return False
     return len(_REGEXES[language].findall(text)) / letters >= _MIN_SHARE

@@ -59,8 +59,12 @@ _MISSPELLED = {
     "does": "deos",
     "much": "mutch",
     "many": "meny",
+    "synonym": "sinonym synonim synonymn synonom",
+    "meaning": "meening meanning meaing",
+    "definition": "defenition definiton defination definision",
+    "difference": "diffrence diference differance diffrense",
 }
-"""How people misspell the words that ask in English, without what is a word itself: wen, wat, witch."""
+"""How people misspell the words that tell what is asked in English, without what is a word itself: wen, wat, witch."""
 _ASKING_WORDS = {wrong: right for right, words in _MISSPELLED.items() for wrong in words.split()}
 _LATIN_WORD = re.compile(r"(?<![\w'’-])[a-z]+(?![\w'’-])", re.IGNORECASE)
 _NAME = re.compile(r"<([a-z' ]+)>")

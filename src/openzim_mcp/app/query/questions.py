@@ -115,7 +115,7 @@ def analyze_question(text: str) -> Question:
     simplified = simplify(core)
     answer_type, type_term = find_answer_type(simplified, language)
     kinds = _find_kinds(simplify(text), simplified, answer_type)
-    relations = find_relations(core, function_words(language))
+    relations = find_relations(core, function_words(language), language)
     return Question(
         text=core,
         context=context,

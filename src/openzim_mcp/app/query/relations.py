@@ -16,6 +16,8 @@ from openzim_mcp.text import fact_key, is_unspaced_script, normalize
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+_ENGLISH = frozenset({"", "en"})
+
 
 class Relation(NamedTuple):
     """A row of the table."""
@@ -34,8 +36,10 @@ RELATIONS = (
         "painter|directed|director|produced|produce|architect*|behind|discover*|erfand|erfunden|erfinder|gegründet|"
         "gründer|schrieb|geschrieben|autor|entwickelt|entworfen|créé|inventé|inventeur|fondé|fondateur|écrit|auteur|"
         "conçu|creó|inventó|inventor|fundó|fundador|escribió|autor|criou|inventou|fundou|escreveu|creato|inventato|"
-        "fondato|scritto|autore|создал*|изобр*|основал*|написал*|автор|发明|創立|创立|创建|作者|写|発明|作った|書いた|"
-        "作者",
+        "fondato|scritto|autore|создал*|создат*|изобр*|основал*|основат*|написал*|автор|разработ*|założył*|założyciel*|"
+        "stworzył*|napisał*|wynalazł*|kurdu|kurucu*|icat|yazdı|yazar*|أسس|أسسه|مؤسس|اخترع|مخترع|كتب|ألف|مؤلف|صمم|طور|"
+        "发明|創立|创立|创建|创始|创办|发起|开发|设计|作者|写|発明|創始|開発|設計|作った|作られ|書いた|만든|만들|설립|발명|창시|저자|"
+        "बनाया|लिखा|आविष्कार|स्थापना",
         "created|invented|designed|developed|founded|established|written|wrote|author|composed|built|architect|"
         "introduced|devised|conceived|discovered|directed|painted|produced",
         "designed by|designer|developer|developed by|author|authors|creator|created by|founder|founders|founded by|"
@@ -47,7 +51,7 @@ RELATIONS = (
     Relation(
         "birth",
         "born|birth*|birthday|birthplace|come from|comes from|from|hometown|geboren|geburt*|né|née|naissance|nació|"
-        "nacido|nacimiento|nasceu|nato|nata|родил*|рождения|出生|生まれ",
+        "nacido|nacimiento|nasceu|nato|nata|родил*|рожден*|urodził*|doğdu|doğum*|ولد|مولد|出生|诞生|生まれ|誕生|태어|जन्म",
         "born|birth|native|hometown",
         "born|birth|date of birth|place of birth|birthplace|birth date|birth place|origin|geboren|naissance|"
         "nacimiento|дата рождения",
@@ -55,7 +59,7 @@ RELATIONS = (
     Relation(
         "death",
         "die|died|dies|death*|dead|kill*|murder*|assassinat*|buried|grave|gestorben|starb|tod|mort|décès|décédé|murió|"
-        "muerte|morreu|morto|умер*|смерт*|死|亡くな*",
+        "muerte|morreu|morto|умер*|смерт*|zmarł*|öldü|ölüm*|مات|توفي|وفاة|死|逝世|亡くな*|사망|मृत्यु",
         "died|death|killed|buried|assassinated|murdered|executed|interred|cemetery",
         "died|death|date of death|place of death|resting place|buried|place of burial|cause of death|gestorben|décès|"
         "fallecimiento|дата смерти",
@@ -77,7 +81,8 @@ RELATIONS = (
     Relation(
         "name",
         "real name|full name|birth name|nickname*|called|also known|stand for|stands for|abbreviation|acronym|"
-        "other name*|heißt|s'appelle|se llama|как называется|как зовут",
+        "other name*|name come from|name comes from|named after|heißt|s'appelle|se llama|как называется|как зовут|"
+        "название|назван*|имя|اسم|تسمية|名字|名称|得名|命名|名前|由来|이름",
         "born|known|named|nickname|called|alias|abbreviation|acronym|stands",
         "birth name|also known as|real name|full name|nickname|nicknames|nickname(s)|other names|other name|"
         "named after|named for|native name|official name|stage name",
@@ -294,8 +299,11 @@ def _asked_pattern(asked: str) -> re.Pattern[str]:
     return re.compile("|".join([rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)", *unspaced]))
 
 
-def find_relations(text: str, ignored: Collection[str] = ()) -> AskedRelations:
-    """Return the relations that a question asks for; `ignored` words name none."""
+def find_relations(text: str, ignored: Collection[str] = (), language: str = "en") -> AskedRelations:
+    """Return the relations that a question asks for; `ignored` words name none.
+
+    The words of texts are English; of another language, texts have the words of its questions.
+    """
     normalized = normalize(text)
     found = [
         (row, [term for term in _asked_pattern(row.asked).findall(normalized) if term not in ignored])
@@ -303,8 +311,9 @@ def find_relations(text: str, ignored: Collection[str] = ()) -> AskedRelations:
     ]
     rows = [row for row, terms in found if terms]
     words = (word for _, terms in found for term in terms for word in term.split())
+    said = [row.said if language in _ENGLISH else f"{row.said}|{row.asked}" for row in rows]
     return AskedRelations(
         terms=list(dict.fromkeys(words)),
-        words=list(dict.fromkeys(normalize(word) for row in rows for word in row.said.split("|"))),
+        words=list(dict.fromkeys(normalize(word.rstrip("*")) for text in said for word in text.split("|"))),
         fact_names=list(dict.fromkeys(fact_key(name) for row in rows for name in row.facts.split("|"))),
     )

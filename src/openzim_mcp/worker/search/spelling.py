@@ -21,7 +21,7 @@ from openzim_mcp.worker.search.title_ranges import has_title_ranges, names_in_ra
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from openzim_mcp.worker.zim import Archive
+    from openzim_mcp.worker.zim import Archive, TitleMatch
 
 _MIN_WORD_CHARS = 4
 _MAX_WORD_CHARS = 24
@@ -31,6 +31,7 @@ _SHORT_WORD_CHARS = 5
 _MIN_SHORT_WORD_ARTICLES = 2
 _TWO_EDITS_MIN_CHARS = 8
 """From this length on, a word of a title may be two edits away."""
+_MAX_REDIRECTED_EDITS = 2
 _MAX_TITLES_PER_PREFIX = 60
 _MAX_VERIFIED = 3
 """How many spellings of one kind are looked for in texts, the most frequent first."""
@@ -85,7 +86,8 @@ def correct_word(archive: Archive, word: str) -> str | None:
         return None
     cache = _corrections.setdefault(archive, LRUCache(_MAX_CACHED_CORRECTIONS))
     if word not in cache and not timer.is_late():
-        cache[word] = None if _is_title(archive, word) else _find_correction(archive, word)
+        title = _look_up_title(archive, word)
+        cache[word] = _redirected_spelling(word, title) if title else _find_correction(archive, word)
     return cache.get(word)
 
 
@@ -96,6 +98,13 @@ def is_other_form(word: str, other: str, stem: Callable[[str], str]) -> bool:
     # Without accents й is и, which the stemmers do not know as an ending.
     is_inflected = shared >= _MIN_WORD_CHARS and 0 < len(endings) <= _MAX_ENDINGS_CHARS
     return stem(word) == stem(other) or (is_inflected and _CYRILLIC_ENDING_LETTERS.issuperset(endings))
+
+
+def _redirected_spelling(word: str, title: TitleMatch) -> str | None:
+    """Return the title that a misspelled one redirects to (`Honkong`, `Hong Kong`): redirects record such mistakes."""
+    right = " ".join(tokenize(normalize(title.target_title)))
+    is_close = edit_distance(word, right.replace(" ", ""), _MAX_REDIRECTED_EDITS) <= _MAX_REDIRECTED_EDITS
+    return right if title.is_redirect and right != word and is_close else None
 
 
 def _find_correction(archive: Archive, word: str) -> str | None:
@@ -148,16 +157,15 @@ def _is_plausible(archive: Archive, word: str, spelling: str) -> bool:
 
 def _is_word(archive: Archive, word: str) -> bool:
     """Return whether a word itself, not only its stem, is a title or is in one of the first articles found by it."""
-    return _is_title(archive, word) or any(
+    return _look_up_title(archive, word) is not None or any(
         _contains_word(archive.read_content(path), word) for path in archive.search_paths(word, _MAX_READ_ARTICLES)
     )
 
 
-def _is_title(archive: Archive, word: str) -> bool:
+def _look_up_title(archive: Archive, word: str) -> TitleMatch | None:
     names = dict.fromkeys((word.capitalize(), word))
-    if has_title_ranges(archive):
-        return any(archive.look_up(path=name) for name in names)
-    return any(archive.look_up(path=name) or archive.look_up(title=name) for name in names)
+    keys = ("path",) if has_title_ranges(archive) else ("path", "title")
+    return next((match for name in names for key in keys if (match := archive.look_up(**{key: name}))), None)
 
 
 def _contains_word(content: bytes, word: str) -> bool:
