@@ -29,7 +29,7 @@ _UNSEGMENTED = frozenset({"th", "lo", "km", "my", "shn", "mnw"})
 
 def has_unsegmented_language(codes: str) -> bool:
     """Return whether one of an archive's languages (`tha`, `eng,lao`) is one that full-text indexes do not segment."""
-    return any(two_letter_code(code) in _UNSEGMENTED for code in codes.split(","))
+    return not _UNSEGMENTED.isdisjoint(two_letter_codes(codes))
 
 
 def three_letter_code(code: str) -> str:
@@ -42,6 +42,11 @@ def two_letter_code(code: str) -> str:
     """Return `en` for `eng`, `EN` or `en-GB`; an unknown code, or one without a short form, stays."""
     base = _language_part(code)
     return _TO_TWO.get(base, base)
+
+
+def two_letter_codes(codes: str) -> list[str]:
+    """Return the codes of an archive's languages: `["ar", "ja"]` for `ara,jpn`."""
+    return [two_letter_code(code) for code in codes.split(",") if code.strip()]
 
 
 def _language_part(code: str) -> str:

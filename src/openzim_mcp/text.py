@@ -57,6 +57,7 @@ _INSIDE_TITLE_WORD = re.compile("['’.]")
 
 _TERM_LINE = re.compile(r"(?:`[^`\n]+`|\*\*[^*\n]+\*\*)\n\s*")
 """A line that is all code or all bold: the term of a definition, or a title."""
+_MAX_EDITS_BY_CHARS = ((8, 2), (4, 1), (0, 0))
 _SPACED_MARKS = ".!?…\u0589\u061f\u06d4।॥።។။"
 _UNSPACED_MARKS = "。\uff01\uff1f"
 SENTENCE_MARKS = _SPACED_MARKS + _UNSPACED_MARKS
@@ -243,6 +244,11 @@ def best_cut(text: str, earliest: int, latest: int) -> int:
 def closest(name: str, names: Iterable[str], *, limit: int = 3, cutoff: float = 0.6) -> list[str]:
     """Return the names that are most similar to `name`, the most similar first; `cutoff` is between 0 and 1."""
     return difflib.get_close_matches(name, list(names), n=limit, cutoff=cutoff)
+
+
+def max_typing_edits(text: str) -> int:
+    """Return how many edits apart another spelling of a word or a title may be."""
+    return next(edits for chars, edits in _MAX_EDITS_BY_CHARS if len(text) >= chars)
 
 
 def edit_distance(first: str, second: str, limit: int) -> int:

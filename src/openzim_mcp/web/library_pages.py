@@ -15,7 +15,7 @@ from openzim_mcp.app.query.patterns import language_name
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.archive import CompletePath
 from openzim_mcp.calls.reading import PickRandomPath
-from openzim_mcp.languages import two_letter_code
+from openzim_mcp.languages import two_letter_codes
 from openzim_mcp.library.names import split_date
 from openzim_mcp.text import format_size
 from openzim_mcp.web.answer_pages import archive_choices
@@ -79,7 +79,7 @@ async def show_archives(site: Site, request: Request, _caller: Caller) -> Respon
 def _archive_row(state: ArchiveState, description: object | None) -> ArchiveRow:
     name = state.name.removesuffix(".zim")
     fixes = {"unusable": f"openzim-mcp download {split_date(name)[0]}", "no_search": f"openzim-mcp verify {name}"}
-    languages = [language_name(two_letter_code(code)) for code in (state.language or "").split(",") if code]
+    languages = map(language_name, two_letter_codes(state.language or ""))
     facts = (
         _KINDS.get(state.kind or ""),
         ", ".join(languages),

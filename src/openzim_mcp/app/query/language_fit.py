@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from openzim_mcp.languages import two_letter_code
+from openzim_mcp.languages import two_letter_codes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,13 +60,10 @@ def archives_in_language(
     covered = {
         name: max(map(len, estimate.coverage), default=0)
         for name, estimate in estimates.items()
-        if estimate.coverage and language in _REGEXES and language in _languages(descriptions.get(name))
+        if estimate.coverage and language in _REGEXES and name in descriptions
+        if language in two_letter_codes(descriptions[name].language)
     }
     return set(sorted((name for name in covered if covered[name]), key=lambda name: -covered[name])[:_MAX_ARCHIVES])
-
-
-def _languages(description: Description | None) -> list[str]:
-    return [two_letter_code(code) for code in description.language.split(",")] if description else []
 
 
 def prefer_language(language: str, passages: Sequence[Passage]) -> list[Passage]:

@@ -11,7 +11,7 @@ from openzim_mcp.app.archives import archive_titles, list_article_page
 from openzim_mcp.app.health import list_states
 from openzim_mcp.app.query.patterns import language_code, language_name
 from openzim_mcp.calls.archive import ReadMetadata
-from openzim_mcp.languages import two_letter_code
+from openzim_mcp.languages import two_letter_codes
 from openzim_mcp.library.names import split_date
 from openzim_mcp.text import normalize, safe_line
 
@@ -53,7 +53,7 @@ Slots = dict[str, str]
 async def show_help(context: QueryContext, _: Slots) -> Reply:
     """Say what is served and what can be asked, in few tokens."""
     states = await _largest_first(context)
-    codes = {code for state in states for code in _language_codes(state)}
+    codes = {code for state in states for code in two_letter_codes(state.language or "")}
     languages = f" in {len(codes)} languages" if len(codes) > 1 else ""
     titles = dict.fromkeys(safe_line(state.title, _MAX_TITLE_CHARS) for state in states if state.title)
     among = f", among them: {'; '.join(list(titles)[:_TITLES_IN_HELP])}" if titles else ""
@@ -70,7 +70,9 @@ async def list_archives_in(context: QueryContext, slots: Slots) -> Reply:
     """List the archives in one language."""
     code = language_code(slots["language"])
     name = language_name(code)
-    rows = [_archive_row(state) for state in await _largest_first(context) if code in _language_codes(state)]
+    rows = [
+        _archive_row(state) for state in await _largest_first(context) if code in two_letter_codes(state.language or "")
+    ]
     if not rows:
         languages = await list_languages(context, {})
         return replace(languages, text=f"No archive is in {name}. {languages.text}", is_empty=True)
@@ -81,7 +83,7 @@ async def list_languages(context: QueryContext, _: Slots) -> Reply:
     """List the languages of the archives, those of most archives first."""
     names = defaultdict(list)
     for state in await _largest_first(context):
-        for code in _language_codes(state):
+        for code in two_letter_codes(state.language or ""):
             names[code].append(state.name)
     rows = [
         f"- {language_name(code)} ({code}): {', '.join(in_language[:_NAMES_PER_LANGUAGE])}"
@@ -198,16 +200,12 @@ def _archives_reply(context: QueryContext, head: str, rows: Sequence[str]) -> Re
 
 def _archive_row(state: ArchiveState) -> str:
     """Return an archive in a line: title, kind, languages, date, articles, and its state if it is not in order."""
-    languages = "/".join(_language_codes(state))
+    languages = "/".join(two_letter_codes(state.language or ""))
     articles = _count(state.articles, "article") if state.articles else ""
     facts = ", ".join(filter(None, (state.kind, languages, (state.date or "")[:7], articles)))
     record = "; ".join(filter(None, (safe_line(state.title or "", _MAX_TITLE_CHARS), facts)))
     problem = f" ({state.status}: {safe_line(state.reason or '', _MAX_REASON_CHARS)})" if state.status != "ok" else ""
     return f"- {state.name}{f': {record}' if record else ''}{problem}"
-
-
-def _language_codes(state: ArchiveState) -> list[str]:
-    return [two_letter_code(code) for code in (state.language or "").split(",") if code.strip()]
 
 
 def _has_words(record: str, topic: str) -> bool:

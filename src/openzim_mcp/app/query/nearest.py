@@ -8,7 +8,7 @@ from openzim_mcp import errors, uris
 from openzim_mcp.app.query.patterns import load_vocabulary, simplify
 from openzim_mcp.app.search import merge_hits
 from openzim_mcp.calls.search import FindTitles, SearchText
-from openzim_mcp.text import edit_distance, safe_line, title_key, title_words
+from openzim_mcp.text import edit_distance, max_typing_edits, safe_line, title_key, title_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,6 @@ _FOUND_ANYWAY_SCORE = 0.9
 """From this score on, an article has the title, in another spelling at most."""
 _TITLES_PER_ARCHIVE = 5
 _MAX_TITLES_SHOWN = 3
-_MAX_EDITS_BY_CHARS = ((8, 2), (4, 1), (0, 0))
 _SNIPPET_CHARS = 100
 
 
@@ -91,7 +90,7 @@ def _is_dictionary(hit: MergedHit, descriptions: Mapping[str, Description]) -> b
 
 def _is_near(hit: MergedHit, title: str) -> bool:
     has_words = set(title_words(title)) <= set(title_words(hit.title))
-    return hit.match == "prefix" or has_words or _distance(hit, title) <= _max_edits(title)
+    return hit.match == "prefix" or has_words or _distance(hit, title) <= max_typing_edits(title)
 
 
 def _single_nearest(hits: Sequence[MergedHit], title: str) -> MergedHit | None:
@@ -105,16 +104,12 @@ def _single_nearest(hits: Sequence[MergedHit], title: str) -> MergedHit | None:
     by_distance = sorted(hits, key=lambda hit: _distance(hit, title))
     best = [hit for hit in by_distance if _distance(hit, title) == _distance(by_distance[0], title)]
     is_single = len({title_key(hit.title) for hit in best}) == 1
-    return best[0] if is_single and _distance(best[0], title) <= _max_edits(title) else None
+    return best[0] if is_single and _distance(best[0], title) <= max_typing_edits(title) else None
 
 
 def _distance(hit: MergedHit, title: str) -> int:
     names = (hit.title, hit.title.partition(" (")[0], hit.via or hit.title)
-    return min(edit_distance(title_key(title), title_key(name), _max_edits(title)) for name in names)
-
-
-def _max_edits(title: str) -> int:
-    return next(edits for chars, edits in _MAX_EDITS_BY_CHARS if len(title) >= chars)
+    return min(edit_distance(title_key(title), title_key(name), max_typing_edits(title)) for name in names)
 
 
 async def _search(context: QueryContext, title: str) -> list[MergedHit]:

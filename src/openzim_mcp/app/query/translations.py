@@ -11,7 +11,7 @@ from openzim_mcp.app.query.excerpts import Source
 from openzim_mcp.app.query.patterns import language_code, language_name
 from openzim_mcp.app.reading import read_or_closest
 from openzim_mcp.calls.reading import Elsewhere, FindText, LocateEntry, ReadSummary
-from openzim_mcp.languages import two_letter_code
+from openzim_mcp.languages import two_letter_code, two_letter_codes
 from openzim_mcp.text import safe_line
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ async def _find_in_dictionaries(context: QueryContext, title: str, code: str) ->
 
 async def _languages_of_library(context: QueryContext) -> list[str]:
     descriptions = (await context.app.describe_each(context.library)).results.values()
-    codes = [two_letter_code(code) for row in descriptions for code in row.language.split(",") if code]
+    codes = [code for row in descriptions for code in two_letter_codes(row.language)]
     return list(dict.fromkeys(codes))
 
 

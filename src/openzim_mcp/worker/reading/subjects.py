@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from openzim_mcp import errors, page_index
 from openzim_mcp.calls.reading import LocatedEntry, LocateEntry
 from openzim_mcp.calls.subjects import SameSubject, Subject, TranslatedEntry
-from openzim_mcp.languages import two_letter_code
+from openzim_mcp.languages import two_letter_code, two_letter_codes
 from openzim_mcp.text import find_words
 from openzim_mcp.worker.document import Coordinates
 from openzim_mcp.worker.geometry import distance_m
@@ -102,7 +102,7 @@ def _find_item(archive: Archive, item: int) -> LocatedEntry | None:
 
 def _find_translation(archive: Archive, subject: Subject) -> tuple[LocatedEntry | None, str]:
     """Return the entry that a page names as its translation, and the language."""
-    codes = {two_letter_code(code) for code in archive.languages.split(",") if code}
+    codes = two_letter_codes(archive.languages)
     for translation in subject.translations:
         code = two_letter_code(translation.language)
         if translation.url and (not codes or code in codes):
@@ -135,7 +135,7 @@ def _may_be_same(subject: Subject, other: Subject) -> bool:
 
 
 def _share_language(subject: Subject, other: Subject) -> bool:
-    first, second = ({two_letter_code(code) for code in row.languages.split(",") if code} for row in (subject, other))
+    first, second = (set(two_letter_codes(row.languages)) for row in (subject, other))
     return bool(first & second) or not first or not second
 
 

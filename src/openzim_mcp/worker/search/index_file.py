@@ -286,6 +286,11 @@ def _pack(title: str, page: PageText) -> bytes:
     return zlib.compress(msgspec.msgpack.encode(content), _COMPRESSION_LEVEL)
 
 
+def quote_token(text: str) -> str:
+    """Return the FTS5 string for a token."""
+    return '"' + text.replace('"', '""') + '"'
+
+
 class IndexFile:
     """An index that is open for reading; a damaged one raises one of the errors in `DAMAGED`."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import Stemmer
 
-from openzim_mcp.languages import two_letter_code
+from openzim_mcp.languages import two_letter_codes
 from openzim_mcp.text import (
     edit_distance,
     find_words,
@@ -178,7 +178,7 @@ def language_by_code(code: str) -> Language:
 
 def detect_language(codes: str, text: str) -> Language:
     """Return the language of a query, by the language codes of its archive (`eng`, `ara,jpn`) and by its script."""
-    archive_codes = [two_letter_code(code) for code in codes.split(",")]
+    archive_codes = two_letter_codes(codes)
     for script, languages in _SCRIPT_LANGUAGES:
         if script.search(text):
             return language_by_code(next((code for code in archive_codes if code in languages), languages[0]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from openzim_mcp import errors
 from openzim_mcp.calls.reading import ClosestTitle, LocatedEntry
 from openzim_mcp.calls.search import MATCH_ORDER, Suggestion, Suggestions, TitleHit, TitleHits
-from openzim_mcp.text import edit_distance, normalize, title_key, title_words, tokenize
+from openzim_mcp.text import edit_distance, max_typing_edits, normalize, title_key, title_words, tokenize
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import entry_name
 from openzim_mcp.worker.search.language import query_language
@@ -43,8 +43,6 @@ _ONE_EDIT_MAX_CHARS = 5
 """Up to this length a title may be one edit away, beyond it two."""
 _MIN_SIMILARITY = 0.85
 """From this similarity on, an entry is taken for the one that was requested."""
-_MAX_EDITS_BY_CHARS = ((8, 2), (4, 1), (0, 0))
-"""How many edits apart two spellings of a word may be, from a number of characters on."""
 _MAX_CLOSEST_TITLES = 3
 _MAX_SIMILAR_CANDIDATES = 20
 _CONTRACTION = re.compile(
@@ -257,13 +255,10 @@ def _is_related(text: str, title: str, stop_words: frozenset[str]) -> bool:
     words = [word for word in text.split() if word not in stop_words]
     others = title_words(title)
     return _similarity(text, " ".join(others)) >= _MIN_SIMILARITY or any(
-        edit_distance(word, other, _max_edits(word)) <= _max_edits(word) for word in words for other in others
+        edit_distance(word, other, max_typing_edits(word)) <= max_typing_edits(word)
+        for word in words
+        for other in others
     )
-
-
-def _max_edits(word: str) -> int:
-    """Return how many edits apart another spelling of a word may be."""
-    return next(edits for chars, edits in _MAX_EDITS_BY_CHARS if len(word) >= chars)
 
 
 def _plain_title(text: str) -> str:

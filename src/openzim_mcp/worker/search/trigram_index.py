@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from openzim_mcp.text import is_unspaced_script, normalize
-from openzim_mcp.worker.search.index_file import IndexFile
+from openzim_mcp.worker.search.index_file import IndexFile, quote_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -127,9 +127,9 @@ class TrigramIndex(IndexFile):
         if len(text) < _TRIGRAM and not is_unspaced_script(text):
             text = f" {text} "[: max(_TRIGRAM, len(text) + 1)]
         if len(text) < _TRIGRAM:
-            return " OR ".join(map(_quote, self._trigrams_from(text)))
+            return " OR ".join(map(quote_token, self._trigrams_from(text)))
         trigrams = dict.fromkeys(text[i : i + _TRIGRAM] for i in range(len(text) - _TRIGRAM + 1))
-        return " AND ".join(map(_quote, itertools.islice(trigrams, _MAX_TRIGRAMS)))
+        return " AND ".join(map(quote_token, itertools.islice(trigrams, _MAX_TRIGRAMS)))
 
     def _trigrams_from(self, start: str) -> list[str]:
         """Return the most frequent trigrams that start with one or two characters."""
@@ -140,7 +140,3 @@ class TrigramIndex(IndexFile):
 
 def _length_factor(relative_length: float) -> float:
     return (1 + _SATURATION) / (1 + _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * relative_length))
-
-
-def _quote(trigram: str) -> str:
-    return '"' + trigram.replace('"', '""') + '"'

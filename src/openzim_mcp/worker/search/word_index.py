@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import normalize
-from openzim_mcp.worker.search.index_file import DAMAGED, IndexFile
+from openzim_mcp.worker.search.index_file import DAMAGED, IndexFile, quote_token
 from openzim_mcp.worker.search.language import detect_language
 from openzim_mcp.worker.search.passage_vectors import PassageBits
 
@@ -84,7 +84,7 @@ class WordIndex(IndexFile):
 
     def count_token(self, text: str) -> int:
         """Return how many passages contain what a word is indexed as."""
-        return self._count(_quote(text))
+        return self._count(quote_token(text))
 
     def _count(self, match: str) -> int:
         query = "SELECT count(*) FROM passage_text WHERE passage_text MATCH ?"
@@ -92,7 +92,7 @@ class WordIndex(IndexFile):
 
     def _token(self, term: Term) -> str:
         """Return the FTS5 string for a term."""
-        return _quote(term.word if self.tokens == "english" else term.stem)
+        return quote_token(term.word if self.tokens == "english" else term.stem)
 
     def find_pages(self, terms: Iterable[Term], limit: int) -> list[PageHit]:
         """Return the pages whose passages or names fit some terms best, the best first."""
@@ -171,7 +171,3 @@ class WordIndex(IndexFile):
     def _paths(self, pages: Collection[int]) -> dict[int, str]:
         marks = ", ".join("?" * len(pages))
         return dict(self._database.execute(f"SELECT id, path FROM pages WHERE id IN ({marks})", tuple(pages)))  # noqa: S608
-
-
-def _quote(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
