@@ -38,7 +38,6 @@ from openzim_mcp.worker.document import Passage, PassageKind, Section, SectionKi
 from openzim_mcp.worker.search.passage_vectors import join_bits, load_encoder
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
@@ -248,7 +247,7 @@ class _Vectors:
 
     def __init__(self, encoder: TextEncoder | None) -> None:
         self._encoder = encoder
-        self._above: tuple[str, array[int] | None] = ("", None)
+        self._above: tuple[str, list[float] | None] = ("", None)
         self.rows: list[TextBits] = []
 
     def add(self, text: str, headings: str) -> None:

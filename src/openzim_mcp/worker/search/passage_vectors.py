@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from array import array
 from functools import lru_cache
-from operator import add, mul
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import normalize, tokenize
@@ -32,7 +32,13 @@ _LARGE_FACTOR = 3
 _LANE_BYTES = 4
 _LANE_BIAS = 1 << 8
 """Added to each component of a word, so that none is negative where components are lanes of one integer."""
-_BIASES = int.from_bytes(_LANE_BIAS.to_bytes(_LANE_BYTES, "little") * BITS, "little")
+_ALL_LANES = int.from_bytes((b"\1" + bytes(_LANE_BYTES - 1)) * BITS, "little")
+"""A one in each lane."""
+_LANES_OF_BYTE = [
+    b"".join(bytes([byte >> bit & 1]) + bytes(_LANE_BYTES - 1) for bit in reversed(range(8))) for byte in range(256)
+]
+"""A one in each lane whose bit is set, the highest bit in the first lane."""
+_DIGITS = bytes.maketrans(b"\0\1", b"01")
 _MAX_CACHED_WORDS = 30_000
 _MAX_COMPARED = 200
 """How many passages with the fewest differing signs are compared by all bits."""
@@ -59,39 +65,36 @@ class TextEncoder:
         if vector is None:
             return 0
         length = round(vector.length * (_LANE_BIAS - 1))
-        values = {"1": _LANE_BIAS + length, "0": _LANE_BIAS - length}
-        lanes = {bit: value.to_bytes(_LANE_BYTES, "little") for bit, value in values.items()}
-        return int.from_bytes(b"".join(map(lanes.__getitem__, f"{vector.signs:0{BITS}b}")), "little")
+        positive = int.from_bytes(
+            b"".join(map(_LANES_OF_BYTE.__getitem__, vector.signs.to_bytes(VECTOR_BYTES))), "little"
+        )
+        return (_LANE_BIAS - length) * _ALL_LANES + 2 * length * positive
 
-    def components(self, text: str) -> array[int] | None:
-        """Return the vector of a text; None if no word of it is known."""
+    def components(self, text: str) -> list[float] | None:
+        """Return the vector of a text, of length 1; None if no word of it is known."""
         known = list(filter(None, map(self._lanes, tokenize(normalize(text)))))
         if not known:
             return None
         lanes = array("i", sum(known).to_bytes(BITS * _LANE_BYTES, "little"))
         bias = _LANE_BIAS * len(known)
-        return array("i", [lane - bias for lane in lanes])
+        squares = sum(map(mul, lanes, lanes)) - 2 * bias * sum(lanes) + BITS * bias * bias
+        factor = 1.0 / (math.sqrt(squares) or 1.0)
+        return [factor * (lane - bias) for lane in lanes]
 
-    def encode(self, text: array[int] | None, headings: array[int] | None = None) -> TextBits:
+    def encode(self, text: list[float] | None, headings: list[float] | None = None) -> TextBits:
         """Return the bits of a text under its headings; a text without known words has those of its headings."""
-        parts = [(part, share) for part, share in ((text, 1.0), (headings, _HEADING_SHARE)) if part]
-        if not parts:
+        values = text or headings
+        if not values:
             return TextBits(0, 0)
-        scaled = [_scale(part, share) for part, share in parts]
-        values = scaled[0] if len(scaled) == 1 else list(map(add, *scaled))
-        sizes = [abs(value) for value in values]
+        if text and headings:
+            values = [value + _HEADING_SHARE * above for value, above in zip(text, headings, strict=True)]
+        sizes = list(map(abs, values))
         limit = sorted(sizes)[round(BITS * (1 - _LARGE_SHARE))]
-        return TextBits(_pack(value > 0 for value in values), _pack(size >= limit for size in sizes))
-
-
-def _scale(components: array[int], length: float) -> list[float]:
-    """Return a vector in the same direction with another length."""
-    factor = length / (math.sqrt(sum(map(mul, components, components))) or 1.0)
-    return [factor * value for value in components]
+        return TextBits(_pack(map((0.0).__lt__, values)), _pack(map(limit.__le__, sizes)))
 
 
 def _pack(bits: Iterable[bool]) -> int:
-    return int("".join(["1" if bit else "0" for bit in bits]), 2)
+    return int(bytes(bits).translate(_DIGITS), 2)
 
 
 def load_encoder() -> TextEncoder | None:
