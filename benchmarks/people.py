@@ -55,6 +55,9 @@ import search
 from answer_ablation import FIRST_PASSAGES, Row, measure_shares
 from measure import ROOT, ZIMS, Server, table
 
+from openzim_mcp.calls.archive import BuildPassageIndex
+from openzim_mcp.worker.jobs.passage_index import build_passage_index
+from openzim_mcp.worker.search.passage_index import read_state
 from openzim_mcp.worker.zim import Archive
 
 SCRIPT = ROOT.parent / "shared" / "eval" / "people" / "people.py"
@@ -306,6 +309,9 @@ def wait_until_idle(server: Server) -> None:
 def measure_ablation(options: argparse.Namespace) -> str:
     """Measure the rank of the passage with the answer, with each feature alone switched off."""
     archives = [Archive(path.stem, [str(path)]) for path in library_paths()]
+    for archive, path in zip(archives, library_paths(), strict=True):
+        if read_state(archive) is None:
+            build_passage_index([str(path)], BuildPassageIndex(), lambda _done, _of: None)
     sets = {name: load_questions(name, options.ablation_n, answerable_only=True) for name in SETS}
     outcomes = [measure_shares(rows, archives, has_answer) for rows in sets.values()]
     rows = [[name, *(" / ".join(map(show, shares[name])) for shares in outcomes)] for name in outcomes[0]]
