@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from openzim_mcp import files, page_index
 from openzim_mcp.zimfile import stat_parts
 from support import command_line
 from support.archives import write_zim
-from support.stdio_server import TIMEOUT_SECONDS, StdioServer
+from support.stdio_server import TIMEOUT_SECONDS, StdioServer, child_pids, wait_until
 
 OpenServer = Callable[..., StdioServer]
 COMPLETE = {"state": "complete", "done": 20, "of": 20}
@@ -90,3 +91,15 @@ def test_cache_that_cannot_be_written_is_logged(
     server.wait_for_log("no index of the pages of pages: The index of 'pages' cannot be written")
 
     assert index_of(server) == NOT_BUILT
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
+def test_crashed_job_is_started_again(open_server: OpenServer, zims: Path) -> None:
+    archive = zims / "built/dictionary_pub.zim"
+    server = open_server(archive)
+    identity = stat_parts([str(archive)]).identity
+    wait_until(lambda: page_index.read_state(identity) is not None)
+    for job in set(child_pids(server.process.pid, with_jobs=True)) - set(server.worker_pids):
+        os.kill(job, signal.SIGSEGV)
+
+    wait_until_complete(server)

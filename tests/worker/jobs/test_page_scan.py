@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -109,6 +112,61 @@ def test_killed_scan_goes_on_where_it_was(town_parts: list[str]) -> None:
     assert known == (PageIndexState(is_complete=False, done=2, of=3), ["Alderwick", "Ravenport"])
     assert sorted(Titles.added) == PAGES
     assert rows(town_parts) == ["ALDERWICK", "RAVENPORT", "ZüRICH"]
+
+
+CRASHING_SCAN = """
+import os, signal, sys
+from openzim_mcp.calls.archive import ScanPages
+from openzim_mcp.worker.jobs import page_scan
+from openzim_mcp.worker.jobs.link_collector import LinkCollector
+
+def crash(self, entry_id, path, *page):
+    if path == "Ravenport":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    add(self, entry_id, path, *page)
+
+add = LinkCollector.add
+LinkCollector.add = crash
+print(page_scan.scan_pages(sys.argv[1:], ScanPages(), lambda *_: None).skipped)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal ends the process")
+def test_page_that_crashes_the_job_is_left_out(town_parts: list[str]) -> None:
+    command = [sys.executable, "-c", CRASHING_SCAN, *town_parts]
+    runs = [subprocess.run(command, check=False, capture_output=True) for _ in range(3)]
+
+    assert [run.returncode for run in runs] == [-signal.SIGSEGV, -signal.SIGSEGV, 0]
+    assert runs[-1].stdout.split() == [b"1"]
+    assert state(town_parts) == PageIndexState(is_complete=True, done=3, of=3)
+
+
+def test_page_is_not_left_out_for_being_killed_once(town_parts: list[str]) -> None:
+    for path in PAGES:
+        with killed_at(path):
+            scan(town_parts)
+
+    assert scan(town_parts)
+
+    assert rows(town_parts) == ["ALDERWICK", "RAVENPORT", "ZüRICH"]
+
+
+def test_pages_that_crash_are_left_out_one_after_the_other(
+    town_parts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_scan, "_FIRST_SAVE_SECONDS", 1000)
+    for path in (PAGES[1], PAGES[1], PAGES[2], PAGES[2]):
+        with killed_at(path):
+            scan(town_parts)
+    Titles.killed_at = PAGES[1]  # it is not read again
+
+    try:
+        result = page_scan.scan_pages(town_parts, ScanPages(), lambda *_: None)
+    finally:
+        Titles.killed_at = None
+
+    assert result.is_complete
+    assert rows(town_parts) == ["ALDERWICK"]
 
 
 def test_scan_is_never_made_twice_at_once(town_parts: list[str]) -> None:

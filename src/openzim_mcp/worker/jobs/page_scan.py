@@ -2,11 +2,13 @@
 
 A collector is a row of `COLLECTORS`: a class with the tables that it fills. Pages come in the order of the file, so
 that each cluster is unpacked once. Every few seconds all collectors write what they hold into the index
-(`page_index.py`), which is committed with the number of pages read: a job that was ended goes on from there.
+(`page_index.py`), which is committed with the number of pages read: a job that was ended goes on from there, without a
+page that ends the process (`page_mark.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import time
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from openzim_mcp import errors, files, page_index
 from openzim_mcp.calls.archive import PageScanResult
 from openzim_mcp.worker.jobs.link_collector import LinkCollector
+from openzim_mcp.worker.jobs.page_mark import PageMark
 from openzim_mcp.worker.jobs.subject_collector import SubjectCollector
 from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.zim import Archive
@@ -70,11 +73,11 @@ def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int]
             if not files.try_lock(lock.fileno()):
                 return PageScanResult(is_complete=False)
             schema = "".join(collector.schema for collector in COLLECTORS)
-            database = page_index.open_for_writing(archive.identity, schema)
-            try:
-                return _Scan(archive, parts, database, job).run(report)
-            finally:
-                database.close()
+            with (
+                contextlib.closing(page_index.open_for_writing(archive.identity, schema)) as database,
+                contextlib.closing(PageMark(f"{path}.reading")) as mark,
+            ):
+                return _Scan(archive, parts, database, job, mark).run(report)
     except (OSError, sqlite3.Error) as error:
         raise errors.FileNotWritable(f"The index of {archive.name!r} cannot be written: {error}.") from error
 
@@ -82,15 +85,20 @@ def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int]
 class _Scan:
     """One run of the job, from where the last one was ended."""
 
-    def __init__(self, archive: Archive, parts: Sequence[str], database: sqlite3.Connection, job: ScanPages) -> None:
+    def __init__(
+        self, archive: Archive, parts: Sequence[str], database: sqlite3.Connection, job: ScanPages, mark: PageMark
+    ) -> None:
         self._archive = archive
         self._parts = parts
         self._database = database
         self._job = job
+        self._mark = mark
+        self._skipped = 0
         self._started_at = self._saved_at = time.monotonic()
 
     def run(self, report: Callable[[int, int], None]) -> PageScanResult:
         if page_index.read_property(self._database, "state") == "complete":
+            self._mark.remove()
             return PageScanResult(is_complete=True)
         pages = _pages_in_file_order(self._archive)
         done = page_index.read_property(self._database, "done")
@@ -99,14 +107,19 @@ class _Scan:
         self._database.execute("BEGIN")
         self._save(start, len(pages))
         for position in range(start, len(pages)):
-            self._read_page(pages[position] & _NUMBER_MASK)
+            if position == self._mark.suspect:
+                self._save(position, len(pages))
+            was_read = self._mark.begin(position)
+            if was_read:
+                self._read_page(pages[position] & _NUMBER_MASK)
+            self._skipped += not was_read
             report(position, len(pages))
-            if self._is_time_to_save():
+            if not was_read or self._is_time_to_save():
                 self._save(position + 1, len(pages))
         self._save(len(pages), len(pages), is_complete=True)
-        return PageScanResult(
-            is_complete=True, pages=len(pages), bytes=os.path.getsize(page_index.index_path(self._archive.identity))
-        )
+        self._mark.remove()
+        size = os.path.getsize(page_index.index_path(self._archive.identity))
+        return PageScanResult(is_complete=True, pages=len(pages), bytes=size, skipped=self._skipped)
 
     def _read_page(self, number: int) -> None:
         page = self._archive.read_page(number, _MAX_PAGE_BYTES)
