@@ -16,6 +16,7 @@ import contextlib
 import mmap
 import os
 import sqlite3
+import sys
 import zlib
 from array import array
 from dataclasses import dataclass
@@ -52,10 +53,10 @@ def bucket_size(entry_count: int) -> int:
     return max(_ENTRIES_PER_BUCKET, entry_count // _MAX_BUCKETS + 1)
 
 
-def pack_edges(edges: Sequence[int]) -> bytes:
+def pack_edges(edges: Sequence[int], level: int = -1) -> bytes:
     """Return sorted edges in few bytes."""
     raw = array("Q", [edges[0], *map(sub, edges[1:], edges)]).tobytes()
-    return zlib.compress(b"".join(raw[weight::_EDGE_BYTES] for weight in range(_EDGE_BYTES)))
+    return zlib.compress(b"".join(raw[weight::_EDGE_BYTES] for weight in range(_EDGE_BYTES)), level)
 
 
 def unpack_edges(packed: bytes) -> Iterable[int]:
@@ -66,6 +67,11 @@ def unpack_edges(packed: bytes) -> Iterable[int]:
     for weight in range(_EDGE_BYTES):
         raw[weight::_EDGE_BYTES] = planes[weight * count : (weight + 1) * count]
     return accumulate(array("Q", bytes(raw)))
+
+
+def targets_of(edges: Sequence[int]) -> array[int]:
+    """Return the targets of some edges: the upper half of each number."""
+    return array("I", array("Q", edges).tobytes())[sys.byteorder == "little" :: 2]
 
 
 def save_in_degrees(identity: Identity, counts: Iterable[int]) -> None:

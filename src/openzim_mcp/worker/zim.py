@@ -69,7 +69,6 @@ class Page(NamedTuple):
     """A page with its content."""
 
     path: str
-    title: str
     content: bytes
 
 
@@ -447,7 +446,7 @@ class Archive:
         with contextlib.suppress(errors.OpenZimMcpArchiveError), self._translated_errors():
             entry = self._zim._get_entry_by_id(number)  # noqa: SLF001
             if not entry.is_redirect and (item := entry.get_item()).size <= max_bytes:
-                return Page(str(entry.path), safe_line(entry.title, 500), bytes(item.content))
+                return Page(str(entry.path), bytes(item.content))
         return None
 
     def read_if_present(self, path: str) -> bytes | None:

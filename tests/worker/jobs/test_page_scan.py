@@ -28,25 +28,25 @@ class Killed(BaseException):
 
 
 class Titles:
-    """Keeps the titles of pages, and is killed at one of them."""
+    """Keeps the paths of pages, and is killed at one of them."""
 
-    schema: ClassVar[str] = "CREATE TABLE IF NOT EXISTS titles (entry INTEGER PRIMARY KEY, path TEXT, title TEXT);"
+    schema: ClassVar[str] = "CREATE TABLE IF NOT EXISTS titles (entry INTEGER PRIMARY KEY, title TEXT);"
     killed_at: ClassVar[str | None] = None
     added: ClassVar[list[str]] = []
 
     def __init__(self, _archive: Archive, database: sqlite3.Connection, _job: ScanPages) -> None:
         self.database = database
-        self.rows: list[tuple[int, str, str]] = []
+        self.rows: list[tuple[int, str]] = []
 
-    def add(self, entry_id: int, path: str, title: str, raw: bytes) -> None:
+    def add(self, entry_id: int, path: str, raw: bytes) -> None:
         assert raw == TOWNS[path].encode()
         if path == self.killed_at:
             raise Killed
         self.added.append(path)
-        self.rows.append((entry_id, path, title))
+        self.rows.append((entry_id, path))
 
     def save(self) -> None:
-        self.database.executemany("INSERT INTO titles VALUES (?, ?, ?)", self.rows)
+        self.database.executemany("INSERT INTO titles VALUES (?, ?)", self.rows)
         self.rows = []
 
     def finish(self) -> None:

@@ -50,7 +50,7 @@ class Collector(Protocol):
 
     def __init__(self, archive: Archive, database: sqlite3.Connection, job: ScanPages) -> None: ...
 
-    def add(self, entry_id: int, path: str, title: str, raw: bytes) -> None:
+    def add(self, entry_id: int, path: str, raw: bytes) -> None:
         """Take a page."""
 
     def save(self) -> None:
@@ -125,7 +125,7 @@ class _Scan:
         page = self._archive.read_page(number, _MAX_PAGE_BYTES)
         if page is not None:
             for collector in self._collectors:
-                collector.add(number, page.path, page.title, page.content)
+                collector.add(number, page.path, page.content)
 
     def _is_time_to_save(self) -> bool:
         now = time.monotonic()

@@ -25,7 +25,7 @@ class SubjectCollector:
         self._places: list[tuple[int, Coordinates]] = []
         self._items: list[tuple[int, int]] = []
 
-    def add(self, entry_id: int, _path: str, _title: str, raw: bytes) -> None:
+    def add(self, entry_id: int, _path: str, raw: bytes) -> None:
         """Take a page."""
         place = extract_coordinates(raw)
         if place is not None:
