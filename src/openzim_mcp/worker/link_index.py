@@ -2,6 +2,7 @@
 
     found_links   bucket, part, edges      links by target, as the job `ScanPages` finds them; until all pages are read
     inbound_links first, edges             all links in order; `first` is the first edge of the row
+    bucket_counts bucket, counts           how many pages link to the entries of a bucket, while `inbound_links` is made
     link_counts   counts                   where the lists are not kept: how many pages link to each entry, until then
     many_links    target, pages            in-degrees that two bytes cannot hold
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS found_links (bucket INTEGER, part INTEGER, edges BLOB, PRIMARY KEY (bucket, part));
 CREATE TABLE IF NOT EXISTS inbound_links (first INTEGER PRIMARY KEY, edges BLOB);
+CREATE TABLE IF NOT EXISTS bucket_counts (bucket INTEGER PRIMARY KEY, counts BLOB);
 CREATE TABLE IF NOT EXISTS link_counts (counts BLOB);
 CREATE TABLE IF NOT EXISTS many_links (target INTEGER PRIMARY KEY, pages INTEGER);
 """
@@ -121,14 +123,14 @@ def _read_sources(database: sqlite3.Connection, entries: int, target: int, *, is
     if page_index.read_property(database, "links") == "counted":
         return None
     first, last = target << NUMBER_BITS, target << NUMBER_BITS | NUMBER_MASK
-    if is_complete:
-        rows = database.execute(
-            "SELECT edges FROM inbound_links WHERE first <= ? AND first >= "
-            "(SELECT ifnull(max(first), 0) FROM inbound_links WHERE first <= ?) ORDER BY first",
-            (last, first),
-        )
-    else:
-        rows = database.execute("SELECT edges FROM found_links WHERE bucket = ?", (target // bucket_size(entries),))
+    rows = database.execute(
+        "SELECT edges FROM inbound_links WHERE first <= ? AND first >= "
+        "(SELECT ifnull(max(first), 0) FROM inbound_links WHERE first <= ?) ORDER BY first",
+        (last, first),
+    ).fetchall()
+    if not is_complete:
+        found = database.execute("SELECT edges FROM found_links WHERE bucket = ?", (target // bucket_size(entries),))
+        rows += found.fetchall()
     return [edge & NUMBER_MASK for (packed,) in rows for edge in unpack_edges(packed) if first <= edge <= last]
 
 

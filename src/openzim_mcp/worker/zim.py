@@ -509,10 +509,10 @@ class Archive:
                 if entry.is_redirect:
                     yield number, entry.get_redirect_entry()._index  # noqa: SLF001
 
-    def records(self) -> Iterator[EntryRecord]:
-        """Yield the records of all entries, by number; damaged ones are left out."""
+    def records(self, start: int = 0, stop: int | None = None) -> Iterator[EntryRecord]:
+        """Yield the records of all entries, or of some of them, by number; damaged ones are left out."""
         with self._translated_errors():
-            yield from ZimFile(self._parts).records()
+            yield from ZimFile(self._parts).records(start, stop)
 
     def number_of(self, path: str) -> int | None:
         """Return the number of the entry at the path of an `Item`; None if there is none."""

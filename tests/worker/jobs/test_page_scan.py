@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ import pytest
 from openzim_mcp import errors, files, page_index
 from openzim_mcp.calls.archive import ScanPages
 from openzim_mcp.page_index import PageIndexState
+from openzim_mcp.worker.entry_numbers import EntryNumbers
 from openzim_mcp.worker.jobs import page_scan
 from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import stat_parts
@@ -34,7 +35,9 @@ class Titles:
     killed_at: ClassVar[str | None] = None
     added: ClassVar[list[str]] = []
 
-    def __init__(self, _archive: Archive, database: sqlite3.Connection, _job: ScanPages) -> None:
+    def __init__(
+        self, _archive: Archive, _numbers: EntryNumbers, database: sqlite3.Connection, _job: ScanPages
+    ) -> None:
         self.database = database
         self.rows: list[tuple[int, str]] = []
 
@@ -49,7 +52,7 @@ class Titles:
         self.database.executemany("INSERT INTO titles VALUES (?, ?)", self.rows)
         self.rows = []
 
-    def finish(self) -> None:
+    def finish(self, _commit: Callable[[], None]) -> None:
         self.database.execute("UPDATE titles SET title = upper(title)")
 
 

@@ -14,16 +14,16 @@ from urllib.parse import unquote
 
 from openzim_mcp import page_index
 from openzim_mcp.worker import link_index
-from openzim_mcp.worker.entry_numbers import EntryNumbers
 from openzim_mcp.worker.link_index import NUMBER_BITS, bucket_size, pack_edges, targets_of, unpack_edges
 from openzim_mcp.worker.readers.html.hrefs import Unsure, find_hrefs, find_links, href_of
 from openzim_mcp.worker.readers.html.links import LinkResolver
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from openzim_mcp.calls.archive import ScanPages
+    from openzim_mcp.worker.entry_numbers import EntryNumbers
     from openzim_mcp.worker.zim import Archive
 
 _MAX_KNOWN_LINKS = 100_000
@@ -42,10 +42,10 @@ class LinkCollector:
 
     schema: ClassVar[str] = link_index.SCHEMA
 
-    def __init__(self, archive: Archive, database: sqlite3.Connection, job: ScanPages) -> None:
+    def __init__(self, archive: Archive, numbers: EntryNumbers, database: sqlite3.Connection, job: ScanPages) -> None:
         self._identity = archive.identity
         self._entry_count = archive.entry_count
-        self._numbers = EntryNumbers(archive.records(), archive.entry_count, has_new_scheme=archive.has_new_scheme)
+        self._numbers = numbers
         self._database = database
         self._max_bytes = job.max_mb * 1_000_000
         self._edges = array("Q")
@@ -121,6 +121,8 @@ class LinkCollector:
         """Write the links that were found, sorted, into the rows of their targets."""
         edges = sorted(self._edges)
         self._edges = array("Q")
+        if not edges:
+            return
         if self._counts is not None:
             self._count(edges)
             self._save_counts()
@@ -168,22 +170,34 @@ class LinkCollector:
         rows = self._database.execute("SELECT edges FROM found_links WHERE bucket = ?", (bucket,))
         return sorted(chain.from_iterable(unpack_edges(packed) for (packed,) in rows))
 
-    def finish(self) -> None:
+    def finish(self, commit: Callable[[], None]) -> None:
         """Write all links in the order of their targets, and how many lead to each entry."""
-        if self._counts is None:
-            self._counts = array("I", bytes(4 * self._entry_count))
-            for first, packed in self._merged_rows():
-                self._database.execute("INSERT INTO inbound_links VALUES (?, ?)", (first, packed))
-        many = ((target, count) for target, count in enumerate(self._counts) if count >= link_index.MAX_IN_DEGREE)
+        for bucket in self._buckets() if self._counts is None else ():
+            self._merge_bucket(bucket)
+            commit()
+        counts = self._counts or self._merged_counts()
+        many = ((target, count) for target, count in enumerate(counts) if count >= link_index.MAX_IN_DEGREE)
         self._database.executemany("INSERT INTO many_links VALUES (?, ?)", many)
-        for table in ("found_links", "link_counts"):
+        for table in ("found_links", "link_counts", "bucket_counts"):
             self._database.execute(f"DELETE FROM {table}")  # noqa: S608
-        link_index.save_in_degrees(self._identity, self._counts)
+        link_index.save_in_degrees(self._identity, counts)
 
-    def _merged_rows(self) -> Iterator[tuple[int, bytes]]:
-        for bucket in self._buckets():
-            edges = self._read_bucket(bucket)
-            self._count(edges)
-            for start in range(0, len(edges), _EDGES_PER_ROW):
-                row = edges[start : start + _EDGES_PER_ROW]
-                yield row[0], pack_edges(row)
+    def _merge_bucket(self, bucket: int) -> None:
+        edges = self._read_bucket(bucket)
+        for start in range(0, len(edges), _EDGES_PER_ROW):
+            row = edges[start : start + _EDGES_PER_ROW]
+            self._database.execute("INSERT INTO inbound_links VALUES (?, ?)", (row[0], pack_edges(row)))
+        size = bucket_size(self._entry_count)
+        counts = array("I", bytes(4 * size))
+        for target, count in Counter(targets_of(edges)).items():
+            counts[target - bucket * size] = count
+        packed = zlib.compress(counts.tobytes(), _FAST)
+        self._database.execute("INSERT INTO bucket_counts VALUES (?, ?)", (bucket, packed))
+        self._database.execute("DELETE FROM found_links WHERE bucket = ?", (bucket,))
+
+    def _merged_counts(self) -> array[int]:
+        size = bucket_size(self._entry_count)
+        counts = array("I", bytes(4 * size * -(-self._entry_count // size)))
+        for bucket, packed in self._database.execute("SELECT bucket, counts FROM bucket_counts"):
+            counts[bucket * size : (bucket + 1) * size] = array("I", zlib.decompress(packed))
+        return counts[: self._entry_count]
