@@ -218,12 +218,13 @@ class ZimFile:
             start = stop
         return ranges
 
-    def records(self) -> Iterator[EntryRecord]:
-        """Yield the records of all entries, by number; damaged ones are left out."""
+    def records(self, first_entry: int = 0, stop: int | None = None) -> Iterator[EntryRecord]:
+        """Yield the records of all entries, or of some of them, by number; damaged ones are left out."""
         header = self.header()
         types = self._mime_types(header)
-        for start in range(0, header.entry_count, _RECORDS_AT_ONCE):
-            count = min(_RECORDS_AT_ONCE, header.entry_count - start)
+        stop = header.entry_count if stop is None else min(stop, header.entry_count)
+        for start in range(first_entry, stop, _RECORDS_AT_ONCE):
+            count = min(_RECORDS_AT_ONCE, stop - start)
             pointers = self.read(header.path_pointers + _POINTER_BYTES * start, _POINTER_BYTES * count)
             offsets = [offset for (offset,) in struct.iter_unpack("<Q", pointers[: len(pointers) // 8 * 8])]
             first, last = min(offsets, default=0), max(offsets, default=0)

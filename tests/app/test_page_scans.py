@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +10,14 @@ from typing import Any
 import pytest
 
 from openzim_mcp import files, page_index
-from openzim_mcp.zimfile import stat_parts
+from openzim_mcp.zimfile import Identity, stat_parts
 from support import command_line
 from support.archives import write_zim
-from support.stdio_server import TIMEOUT_SECONDS, StdioServer
+from support.stdio_server import TIMEOUT_SECONDS, StdioServer, child_pids, wait_until
 
 OpenServer = Callable[..., StdioServer]
 COMPLETE = {"state": "complete", "done": 20, "of": 20}
+PAGES_OF_DICTIONARY = 13_355
 NOT_BUILT = {"state": "not built", "done": 0, "of": 0}
 
 
@@ -28,6 +30,18 @@ def library(tmp_path: Path) -> Path:
 
 def index_of(server: StdioServer) -> Any:
     return server.call("zim_health")["loaded_archives"][0]["index"]
+
+
+def pages_done(identity: Identity) -> int:
+    state = page_index.read_state(identity)
+    return state.done if state else 0
+
+
+def entries_kept(identity: Identity) -> int:
+    """How many entries the next start need not read again."""
+    with page_index.opened(identity) as database:
+        assert database is not None
+        return int(database.execute("SELECT ifnull(sum(length(numbers)), 0) / 4 FROM entry_targets").fetchone()[0])
 
 
 def wait_until_complete(server: StdioServer) -> None:
@@ -90,3 +104,33 @@ def test_cache_that_cannot_be_written_is_logged(
     server.wait_for_log("no index of the pages of pages: The index of 'pages' cannot be written")
 
     assert index_of(server) == NOT_BUILT
+
+
+def test_short_lived_clients_complete_the_index_together(open_server: OpenServer, zims: Path) -> None:
+    archive = zims / "built/dictionary_pub.zim"
+    identity = stat_parts([str(archive)]).identity
+    done = [0]
+    for _ in range(3):
+        server = open_server(archive)
+        wait_until(lambda: pages_done(identity) > done[-1])
+        server.close()
+        wait_until(lambda: not page_index.is_being_written(identity))
+        done.append(pages_done(identity))
+    kept = entries_kept(identity)
+    wait_until_complete(open_server(archive))
+
+    assert done == sorted(set(done))
+    assert kept > PAGES_OF_DICTIONARY
+    assert entries_kept(identity) == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
+def test_crashed_job_is_started_again(open_server: OpenServer, zims: Path) -> None:
+    archive = zims / "built/dictionary_pub.zim"
+    server = open_server(archive)
+    identity = stat_parts([str(archive)]).identity
+    wait_until(lambda: page_index.read_state(identity) is not None)
+    for job in set(child_pids(server.process.pid, with_jobs=True)) - set(server.worker_pids):
+        os.kill(job, signal.SIGSEGV)
+
+    wait_until_complete(server)

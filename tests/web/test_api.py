@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from openzim_mcp.calls.archive import ScanPages
+from openzim_mcp.worker.jobs import page_scan
+from support.archives import write_zim
 from support.http_server import TOKEN, HttpServer
 
 ISLES = "isles_en_all_2026-01"
@@ -137,6 +140,40 @@ def test_read_finds_words(server: HttpServer) -> None:
     assert (found["total"], found["matches"][0]["section"]) == (1, "Trade")
     assert text["markdown"].startswith(found["matches"][0]["text"])
     assert found["markdown"] == f"- Trade: {found['matches'][0]['text']}"
+
+
+def test_inbound_links_are_paged_by_cursor(tmp_path: Path) -> None:
+    pages = {"Hub": "<p>The hub.</p>"} | dict.fromkeys(("Alpha", "Beta"), '<p>To <a href="Hub">the hub</a>.</p>')
+    archive = write_zim(tmp_path / "hub.zim", pages, redirects={"Centre": "Hub"})
+    page_scan.scan_pages([str(archive)], ScanPages(), lambda *_: None)
+    with HttpServer((archive,), {"INDEX__ENABLED": "false"}) as server:
+        first = get(server, "links", ref="Centre", archive="hub", direction="inbound", limit=1)
+        rest = get(server, "links", cursor=first["next_cursor"])
+        refused = server.get("/api/v1/links", params={"ref": "Hub", "archive": "hub", "direction": "sideways"})
+
+    assert first["inbound_links"] == [{"path": "Alpha", "title": "Alpha", "text": "the hub"}]
+    assert [row["path"] for row in rest["inbound_links"]] == ["Beta"]
+    assert (first["path"], first["total"], first["complete"], first["done"]) == ("Hub", 2, True, False)
+    assert rest["done"]
+    assert refused.status_code == 400
+
+
+def test_inbound_links_tell_the_progress_of_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_scan, "_FIRST_SAVE_SECONDS", 0)
+    monkeypatch.setattr(page_scan, "_SAVE_SHARE", 0)
+    archive = write_zim(tmp_path / "hub.zim", dict.fromkeys(("Alpha", "Beta", "Hub"), '<a href="Hub">hub</a>'))
+
+    def end_scan(done: int, _of: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        page_scan.scan_pages([str(archive)], ScanPages(), end_scan)
+    with HttpServer((archive,), {"INDEX__ENABLED": "false"}) as server:
+        page = get(server, "links", ref="Hub", archive="hub", direction="inbound")
+
+    assert [row["path"] for row in page["inbound_links"]] == ["Alpha"]
+    assert (page["complete"], page["progress"], page["next_cursor"]) == (False, {"done": 1, "of": 3}, None)
 
 
 def test_links_are_those_of_the_tool(server: HttpServer) -> None:

@@ -30,6 +30,8 @@ _START_DELAY_SECONDS = 0.2
 _PAUSE_SECONDS = 10.0
 """How long archives that appear, and those that another process scans, wait."""
 _RETRY_SECONDS = 600.0
+_MAX_CRASHES = 6
+"""A page that ends the process twice is left out of the next attempt."""
 _BYTES_PER_MB = 1_000_000
 
 
@@ -84,11 +86,19 @@ class PageScanner:
         used = await to_thread.run_sync(self._workers.facts.bytes_on_disk)
         free_mb = max(0, MAX_BYTES_ON_DISK - used) // _BYTES_PER_MB
         job = ScanPages(min(self._settings.max_mb, free_mb))
-        run = await self._jobs.run(archive, job, timeout=math.inf, progress=progress, force=True)
+        for _ in range(_MAX_CRASHES + 1):
+            run = await self._jobs.run(archive, job, timeout=math.inf, progress=progress, force=True)
+            if not run.has_crashed:
+                break
         if run.result is not None and run.result.is_complete:
             # Results from before the index was there would be shown for as long as they are cached.
             self._workers.results.drop(archive.identity)
-            log.info("index of the pages of %s is complete: %d pages", archive.name, run.result.pages)
+            log.info(
+                "index of the pages of %s is complete: %d pages, %d left out",
+                archive.name,
+                run.result.pages,
+                run.result.skipped,
+            )
         return run.error
 
     async def report(self, archive: ArchiveFile) -> IndexReport:

@@ -254,11 +254,15 @@ class BuildPassageIndex(Job[PassageIndexResult], frozen=True):
 
 
 class PageScanResult(Struct, frozen=True):
-    """What scanning the pages of an archive came to: not complete if another process is doing it."""
+    """What scanning the pages of an archive came to: not complete if another process is doing it.
+
+    `skipped` pages were left out, as they end the process that reads them.
+    """
 
     is_complete: bool
     pages: int = 0
     bytes: int = 0
+    skipped: int = 0
 
 
 class ScanPages(Job[PageScanResult], frozen=True):

@@ -30,12 +30,16 @@ _PROGRESS_INTERVAL_SECONDS = 0.5
 
 @dataclass
 class JobRun(Generic[Result]):
-    """One run of a job; `result` is None until it has finished, and if it failed (`error`)."""
+    """One run of a job; `result` is None until it has finished, and if it failed (`error`).
+
+    `has_crashed` if its process ended by itself.
+    """
 
     done: int = 0
     total: int = 0
     result: Result | None = None
     error: str | None = None
+    has_crashed: bool = False
     waiters: int = 0
     finished: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -131,6 +135,7 @@ class JobRunner:
             run.error = error.message
         except WorkerExited as exited:
             run.error = f"it {exited}"
+            run.has_crashed = True
         finally:
             del self._runs[archive.identity, job]
             run.finished.set()

@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from openzim_mcp.worker.zim import MAX_REDIRECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from array import array
 
-    from openzim_mcp.zimfile import EntryRecord
-
-_HASH_BITS = 64
-_HASH_MASK = (1 << _HASH_BITS) - 1
-_PART_BITS = 8
-_NO_ENTRY = 0xFFFFFFFF
+NO_ENTRY = 0xFFFFFFFF
 _OLD_NAMESPACES = b"AIJ-"
+
+
+def hash_path(name: bytes, entry_count: int) -> int:
+    """Return 64 bits for a path, the same in every process; the last are 0, as many as the number of an entry has.
+
+    The checksum of the reversed path is independent of that of the path.
+    """
+    bits = _number_bits(entry_count)
+    return (crc32(name) << 32 | crc32(name[::-1])) >> bits << bits
+
+
+def _number_bits(entry_count: int) -> int:
+    return max(1, entry_count.bit_length())
 
 
 class EntryNumbers:
     """The numbers of the entries of the content; 12 bytes per entry.
 
     The table has the hash of each path, its last bits replaced by the number of the entry, in order: two paths are
-    taken for the same once in a billion look-ups or so.
+    taken for the same once in a billion look-ups or so. `targets` has the number of each entry or, of a redirect, that
+    of its target.
     """
 
-    def __init__(self, records: Iterable[EntryRecord], entry_count: int, *, has_new_scheme: bool) -> None:
+    def __init__(self, table: array[int], targets: array[int], *, has_new_scheme: bool) -> None:
+        self._table = table
+        self._targets = targets
         self._has_new_scheme = has_new_scheme
-        self._number_bits = max(1, entry_count.bit_length())
-        self._targets = array("I", [_NO_ENTRY]) * entry_count
-        parts = [array("Q") for _ in range(1 << _PART_BITS)]
-        for record in records:
-            self._targets[record.number] = record.number if record.mime_type is not None else record.place
-            if not has_new_scheme or record.namespace == "C":
-                key = self._key(self._name(record)) | record.number
-                parts[key >> (_HASH_BITS - _PART_BITS)].append(key)
-        self._table = array("Q")
-        for number, part in enumerate(parts):
-            self._table.extend(sorted(part))
-            parts[number] = array("Q")
-
-    def _name(self, record: EntryRecord) -> bytes:
-        return record.path if self._has_new_scheme else record.namespace.encode() + b"/" + record.path
-
-    def _key(self, name: bytes) -> int:
-        return (hash(name) & _HASH_MASK) >> self._number_bits << self._number_bits
+        self._number_bits = _number_bits(len(targets))
 
     def find(self, path: str) -> int | None:
         """Return the number of the entry at a path, redirects followed, or None; takes namespaces as libzim does."""
@@ -60,7 +54,7 @@ class EntryNumbers:
         return None if number is None else self._follow(number)
 
     def _look_up(self, name: bytes) -> int | None:
-        key = self._key(name)
+        key = hash_path(name, len(self._targets))
         position = bisect_left(self._table, key)
         if position == len(self._table):
             return None
@@ -69,8 +63,8 @@ class EntryNumbers:
 
     def _follow(self, number: int) -> int | None:
         for _ in range(MAX_REDIRECTS):
-            target = self._targets[number] if number < len(self._targets) else _NO_ENTRY
-            if target in {number, _NO_ENTRY}:
-                return None if target == _NO_ENTRY else number
+            target = self._targets[number] if number < len(self._targets) else NO_ENTRY
+            if target in {number, NO_ENTRY}:
+                return None if target == NO_ENTRY else number
             number = target
         return None

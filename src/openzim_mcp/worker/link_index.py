@@ -2,6 +2,7 @@
 
     found_links   bucket, part, edges      links by target, as the job `ScanPages` finds them; until all pages are read
     inbound_links first, edges             all links in order; `first` is the first edge of the row
+    bucket_counts bucket, counts           how many pages link to the entries of a bucket, while `inbound_links` is made
     link_counts   counts                   where the lists are not kept: how many pages link to each entry, until then
     many_links    target, pages            in-degrees that two bytes cannot hold
 
@@ -16,6 +17,7 @@ import contextlib
 import mmap
 import os
 import sqlite3
+import sys
 import zlib
 from array import array
 from dataclasses import dataclass
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS found_links (bucket INTEGER, part INTEGER, edges BLOB, PRIMARY KEY (bucket, part));
 CREATE TABLE IF NOT EXISTS inbound_links (first INTEGER PRIMARY KEY, edges BLOB);
+CREATE TABLE IF NOT EXISTS bucket_counts (bucket INTEGER PRIMARY KEY, counts BLOB);
 CREATE TABLE IF NOT EXISTS link_counts (counts BLOB);
 CREATE TABLE IF NOT EXISTS many_links (target INTEGER PRIMARY KEY, pages INTEGER);
 """
@@ -52,10 +55,10 @@ def bucket_size(entry_count: int) -> int:
     return max(_ENTRIES_PER_BUCKET, entry_count // _MAX_BUCKETS + 1)
 
 
-def pack_edges(edges: Sequence[int]) -> bytes:
+def pack_edges(edges: Sequence[int], level: int = -1) -> bytes:
     """Return sorted edges in few bytes."""
     raw = array("Q", [edges[0], *map(sub, edges[1:], edges)]).tobytes()
-    return zlib.compress(b"".join(raw[weight::_EDGE_BYTES] for weight in range(_EDGE_BYTES)))
+    return zlib.compress(b"".join(raw[weight::_EDGE_BYTES] for weight in range(_EDGE_BYTES)), level)
 
 
 def unpack_edges(packed: bytes) -> Iterable[int]:
@@ -66,6 +69,11 @@ def unpack_edges(packed: bytes) -> Iterable[int]:
     for weight in range(_EDGE_BYTES):
         raw[weight::_EDGE_BYTES] = planes[weight * count : (weight + 1) * count]
     return accumulate(array("Q", bytes(raw)))
+
+
+def targets_of(edges: Sequence[int]) -> array[int]:
+    """Return the targets of some edges: the upper half of each number."""
+    return array("I", array("Q", edges).tobytes())[sys.byteorder == "little" :: 2]
 
 
 def save_in_degrees(identity: Identity, counts: Iterable[int]) -> None:
@@ -115,14 +123,14 @@ def _read_sources(database: sqlite3.Connection, entries: int, target: int, *, is
     if page_index.read_property(database, "links") == "counted":
         return None
     first, last = target << NUMBER_BITS, target << NUMBER_BITS | NUMBER_MASK
-    if is_complete:
-        rows = database.execute(
-            "SELECT edges FROM inbound_links WHERE first <= ? AND first >= "
-            "(SELECT ifnull(max(first), 0) FROM inbound_links WHERE first <= ?) ORDER BY first",
-            (last, first),
-        )
-    else:
-        rows = database.execute("SELECT edges FROM found_links WHERE bucket = ?", (target // bucket_size(entries),))
+    rows = database.execute(
+        "SELECT edges FROM inbound_links WHERE first <= ? AND first >= "
+        "(SELECT ifnull(max(first), 0) FROM inbound_links WHERE first <= ?) ORDER BY first",
+        (last, first),
+    ).fetchall()
+    if not is_complete:
+        found = database.execute("SELECT edges FROM found_links WHERE bucket = ?", (target // bucket_size(entries),))
+        rows += found.fetchall()
     return [edge & NUMBER_MASK for (packed,) in rows for edge in unpack_edges(packed) if first <= edge <= last]
 
 

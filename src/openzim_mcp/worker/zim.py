@@ -69,7 +69,6 @@ class Page(NamedTuple):
     """A page with its content."""
 
     path: str
-    title: str
     content: bytes
 
 
@@ -447,7 +446,7 @@ class Archive:
         with contextlib.suppress(errors.OpenZimMcpArchiveError), self._translated_errors():
             entry = self._zim._get_entry_by_id(number)  # noqa: SLF001
             if not entry.is_redirect and (item := entry.get_item()).size <= max_bytes:
-                return Page(str(entry.path), safe_line(entry.title, 500), bytes(item.content))
+                return Page(str(entry.path), bytes(item.content))
         return None
 
     def read_if_present(self, path: str) -> bytes | None:
@@ -510,10 +509,10 @@ class Archive:
                 if entry.is_redirect:
                     yield number, entry.get_redirect_entry()._index  # noqa: SLF001
 
-    def records(self) -> Iterator[EntryRecord]:
-        """Yield the records of all entries, by number; damaged ones are left out."""
+    def records(self, start: int = 0, stop: int | None = None) -> Iterator[EntryRecord]:
+        """Yield the records of all entries, or of some of them, by number; damaged ones are left out."""
         with self._translated_errors():
-            yield from ZimFile(self._parts).records()
+            yield from ZimFile(self._parts).records(start, stop)
 
     def number_of(self, path: str) -> int | None:
         """Return the number of the entry at the path of an `Item`; None if there is none."""

@@ -218,6 +218,39 @@ def test_killed_scan_loses_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert inbound(archive, "P1").total == 2
 
 
+def test_scan_killed_while_lists_are_made_loses_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_index, "_ENTRIES_PER_BUCKET", 4)
+    monkeypatch.setattr(page_scan, "_FIRST_SAVE_SECONDS", 0)
+    monkeypatch.setattr(page_scan, "_SAVE_SHARE", 0)
+    path = write_zim(tmp_path / "many.zim", {f"P{n}": f'<a href="P{n // 2}">x</a><a href="P9">' for n in range(20)})
+    archive = Archive("many", [str(path)])
+    merge = link_collector.LinkCollector._merge_bucket
+    merged: list[int] = []
+
+    def merge_one(collector: link_collector.LinkCollector, bucket: int) -> None:
+        if merged:
+            raise KeyboardInterrupt
+        merged.append(bucket)
+        merge(collector, bucket)
+
+    expected = {name: set(found) for name, found in read_slowly(archive).items()}
+    while True:
+        merged.clear()
+        try:
+            with monkeypatch.context() as patch:
+                patch.setattr(link_collector.LinkCollector, "_merge_bucket", merge_one)
+                scan(path)
+        except KeyboardInterrupt:
+            assert {name: set(sources(archive, name)) for name in expected} == expected
+            assert not inbound(archive, "P9").is_complete
+        else:
+            break
+
+    assert merged
+    assert {name: set(sources(archive, name)) for name in expected} == expected
+    assert inbound(archive, "P9").total == 19
+
+
 def test_damaged_index_is_no_error(tmp_path: Path) -> None:
     archive = scan(write_zim(tmp_path / "one.zim", {"A": '<a href="B">', "B": ""}))
     number = archive.number_of("B")

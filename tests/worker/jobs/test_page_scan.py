@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sqlite3
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +15,7 @@ import pytest
 from openzim_mcp import errors, files, page_index
 from openzim_mcp.calls.archive import ScanPages
 from openzim_mcp.page_index import PageIndexState
+from openzim_mcp.worker.entry_numbers import EntryNumbers
 from openzim_mcp.worker.jobs import page_scan
 from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import stat_parts
@@ -25,28 +29,30 @@ class Killed(BaseException):
 
 
 class Titles:
-    """Keeps the titles of pages, and is killed at one of them."""
+    """Keeps the paths of pages, and is killed at one of them."""
 
-    schema: ClassVar[str] = "CREATE TABLE IF NOT EXISTS titles (entry INTEGER PRIMARY KEY, path TEXT, title TEXT);"
+    schema: ClassVar[str] = "CREATE TABLE IF NOT EXISTS titles (entry INTEGER PRIMARY KEY, title TEXT);"
     killed_at: ClassVar[str | None] = None
     added: ClassVar[list[str]] = []
 
-    def __init__(self, _archive: Archive, database: sqlite3.Connection, _job: ScanPages) -> None:
+    def __init__(
+        self, _archive: Archive, _numbers: EntryNumbers, database: sqlite3.Connection, _job: ScanPages
+    ) -> None:
         self.database = database
-        self.rows: list[tuple[int, str, str]] = []
+        self.rows: list[tuple[int, str]] = []
 
-    def add(self, entry_id: int, path: str, title: str, raw: bytes) -> None:
+    def add(self, entry_id: int, path: str, raw: bytes) -> None:
         assert raw == TOWNS[path].encode()
         if path == self.killed_at:
             raise Killed
         self.added.append(path)
-        self.rows.append((entry_id, path, title))
+        self.rows.append((entry_id, path))
 
     def save(self) -> None:
-        self.database.executemany("INSERT INTO titles VALUES (?, ?, ?)", self.rows)
+        self.database.executemany("INSERT INTO titles VALUES (?, ?)", self.rows)
         self.rows = []
 
-    def finish(self) -> None:
+    def finish(self, _commit: Callable[[], None]) -> None:
         self.database.execute("UPDATE titles SET title = upper(title)")
 
 
@@ -109,6 +115,61 @@ def test_killed_scan_goes_on_where_it_was(town_parts: list[str]) -> None:
     assert known == (PageIndexState(is_complete=False, done=2, of=3), ["Alderwick", "Ravenport"])
     assert sorted(Titles.added) == PAGES
     assert rows(town_parts) == ["ALDERWICK", "RAVENPORT", "ZüRICH"]
+
+
+CRASHING_SCAN = """
+import os, signal, sys
+from openzim_mcp.calls.archive import ScanPages
+from openzim_mcp.worker.jobs import page_scan
+from openzim_mcp.worker.jobs.link_collector import LinkCollector
+
+def crash(self, entry_id, path, *page):
+    if path == "Ravenport":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    add(self, entry_id, path, *page)
+
+add = LinkCollector.add
+LinkCollector.add = crash
+print(page_scan.scan_pages(sys.argv[1:], ScanPages(), lambda *_: None).skipped)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal ends the process")
+def test_page_that_crashes_the_job_is_left_out(town_parts: list[str]) -> None:
+    command = [sys.executable, "-c", CRASHING_SCAN, *town_parts]
+    runs = [subprocess.run(command, check=False, capture_output=True) for _ in range(3)]
+
+    assert [run.returncode for run in runs] == [-signal.SIGSEGV, -signal.SIGSEGV, 0]
+    assert runs[-1].stdout.split() == [b"1"]
+    assert state(town_parts) == PageIndexState(is_complete=True, done=3, of=3)
+
+
+def test_page_is_not_left_out_for_being_killed_once(town_parts: list[str]) -> None:
+    for path in PAGES:
+        with killed_at(path):
+            scan(town_parts)
+
+    assert scan(town_parts)
+
+    assert rows(town_parts) == ["ALDERWICK", "RAVENPORT", "ZüRICH"]
+
+
+def test_pages_that_crash_are_left_out_one_after_the_other(
+    town_parts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_scan, "_FIRST_SAVE_SECONDS", 1000)
+    for path in (PAGES[1], PAGES[1], PAGES[2], PAGES[2]):
+        with killed_at(path):
+            scan(town_parts)
+    Titles.killed_at = PAGES[1]  # it is not read again
+
+    try:
+        result = page_scan.scan_pages(town_parts, ScanPages(), lambda *_: None)
+    finally:
+        Titles.killed_at = None
+
+    assert result.is_complete
+    assert rows(town_parts) == ["ALDERWICK"]
 
 
 def test_scan_is_never_made_twice_at_once(town_parts: list[str]) -> None:

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import zlib
 from array import array
-from itertools import groupby
-from typing import TYPE_CHECKING, ClassVar
+from bisect import bisect_left
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar, cast
 from urllib.parse import unquote
 
 from openzim_mcp import page_index
 from openzim_mcp.worker import link_index
-from openzim_mcp.worker.entry_numbers import EntryNumbers
-from openzim_mcp.worker.link_index import NUMBER_BITS, bucket_size, pack_edges, unpack_edges
-from openzim_mcp.worker.readers.html.hrefs import find_hrefs
+from openzim_mcp.worker.link_index import NUMBER_BITS, bucket_size, pack_edges, targets_of, unpack_edges
+from openzim_mcp.worker.readers.html.hrefs import Unsure, find_hrefs, find_links, href_of
 from openzim_mcp.worker.readers.html.links import LinkResolver
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from openzim_mcp.calls.archive import ScanPages
+    from openzim_mcp.worker.entry_numbers import EntryNumbers
     from openzim_mcp.worker.zim import Archive
 
-_MAX_KNOWN_HREFS = 100_000
+_MAX_KNOWN_LINKS = 100_000
 _MAX_EDGES = 500_000
 """So many links are held in memory at most."""
 _EDGES_PER_ROW = 4096
+_FAST = 1
+"""How much time is spent to pack what is packed again at the end."""
 _OF_PAGE = ("#", "?")
 """An href that starts so depends on the page, not only on its folder."""
+_PLAIN_HREF = re.compile(r"(?:\./)?([!$%'()*+,.0-9;=@A-Z_a-z~-]+)(?:#.*)?")
 
 
 class LinkCollector:
@@ -36,16 +42,16 @@ class LinkCollector:
 
     schema: ClassVar[str] = link_index.SCHEMA
 
-    def __init__(self, archive: Archive, database: sqlite3.Connection, job: ScanPages) -> None:
+    def __init__(self, archive: Archive, numbers: EntryNumbers, database: sqlite3.Connection, job: ScanPages) -> None:
         self._identity = archive.identity
         self._entry_count = archive.entry_count
-        self._numbers = EntryNumbers(archive.records(), archive.entry_count, has_new_scheme=archive.has_new_scheme)
+        self._numbers = numbers
         self._database = database
         self._max_bytes = job.max_mb * 1_000_000
         self._edges = array("Q")
-        self._folder = ""
-        self._known_hrefs: dict[str, int | None] = {}
-        """The entries that the hrefs of pages in `_folder` lead to."""
+        self._folder = self._prefix = ""
+        self._known_links: dict[bytes, int | None] = {}
+        """The entries that the links of pages in `_folder` lead to."""
         self._part: int = self._query("SELECT ifnull(max(part), 0) FROM found_links")
         self._bytes: int = self._query("SELECT ifnull(sum(length(edges)), 0) FROM found_links")
         self._counts = self._load_counts()
@@ -54,7 +60,7 @@ class LinkCollector:
     def _query(self, query: str) -> int:
         return int(self._database.execute(query).fetchone()[0])
 
-    def add(self, entry_id: int, path: str, title: str, raw: bytes) -> None:  # noqa: ARG002  the links are in the bytes
+    def add(self, entry_id: int, path: str, raw: bytes) -> None:
         """Take the links of a page."""
         targets = self._find_targets(path, raw)
         targets.discard(entry_id)
@@ -63,20 +69,42 @@ class LinkCollector:
             self.save()
 
     def _find_targets(self, path: str, raw: bytes) -> set[int]:
-        base, hrefs = find_hrefs(raw)
-        resolver = LinkResolver(path, base)
-        folder = posixpath.dirname(path)
-        if folder != self._folder or len(self._known_hrefs) > _MAX_KNOWN_HREFS:
-            self._folder, self._known_hrefs = folder, {}
-        known = self._known_hrefs if not base else {}
-        targets: set[int] = set()
-        for href in hrefs:
-            number = known[href] if href in known else self._find_target(resolver, href)
-            if not href.startswith(_OF_PAGE):
-                known[href] = number
-            if number is not None:
-                targets.add(number)
-        return targets
+        try:
+            return self._look_up_links(path, find_links(raw))
+        except Unsure:
+            base, hrefs = find_hrefs(raw)
+            resolver = LinkResolver(path, base)
+            numbers = {self._find_target(resolver, href) for href in hrefs}
+            return {number for number in numbers if number is not None}
+
+    def _look_up_links(self, path: str, links: dict[bytes, None]) -> set[int]:
+        """Return the numbers of the entries that links lead to, or raise `Unsure`."""
+        self._enter_folder(posixpath.dirname(path))
+        known = self._known_links
+        resolver = LinkResolver(path)
+        of_page: set[int | None] = {None}
+        for link in set(links).difference(known):
+            href = href_of(link)
+            if href is None:
+                continue
+            number = self._find_neighbour(href)
+            if number is None:
+                number = self._find_target(resolver, href)
+            if href.lstrip().startswith(_OF_PAGE):
+                of_page.add(number)
+            else:
+                known[link] = number
+        return cast("set[int]", of_page.union(map(known.get, links)) - {None})
+
+    def _enter_folder(self, folder: str) -> None:
+        if folder != self._folder or len(self._known_links) > _MAX_KNOWN_LINKS:
+            self._folder, self._known_links = folder, {}
+            self._prefix = "".join(f"{part}/" for part in folder.split("/") if part)
+
+    def _find_neighbour(self, href: str) -> int | None:
+        """Return the number of an entry in the folder, as most links name it; None if it must be looked for."""
+        plain = _PLAIN_HREF.fullmatch(href)
+        return self._numbers.find(self._prefix + unquote(plain[1])) if plain else None
 
     def _find_target(self, resolver: LinkResolver, href: str) -> int | None:
         """Return the number of the entry that an href leads to; None if it leads out of the archive or nowhere."""
@@ -93,16 +121,22 @@ class LinkCollector:
         """Write the links that were found, sorted, into the rows of their targets."""
         edges = sorted(self._edges)
         self._edges = array("Q")
+        if not edges:
+            return
         if self._counts is not None:
             self._count(edges)
             self._save_counts()
             return
         self._part += 1
         size = bucket_size(self._entry_count)
-        for bucket, group in groupby(edges, lambda edge: (edge >> NUMBER_BITS) // size):
-            packed = pack_edges(list(group))
+        start = 0
+        while start < len(edges):
+            bucket = (edges[start] >> NUMBER_BITS) // size
+            stop = bisect_left(edges, (bucket + 1) * size << NUMBER_BITS, start)
+            packed = pack_edges(edges[start:stop], _FAST)
             self._bytes += len(packed)
             self._database.execute("INSERT INTO found_links VALUES (?, ?, ?)", (bucket, self._part, packed))
+            start = stop
         if self._bytes > self._max_bytes:
             self._drop_lists()
 
@@ -117,8 +151,8 @@ class LinkCollector:
 
     def _count(self, edges: Sequence[int]) -> None:
         assert self._counts is not None
-        for edge in edges:
-            self._counts[edge >> NUMBER_BITS] += 1
+        for target, count in Counter(targets_of(edges)).items():
+            self._counts[target] += count
 
     def _load_counts(self) -> array[int] | None:
         row = self._database.execute("SELECT counts FROM link_counts").fetchone()
@@ -134,24 +168,36 @@ class LinkCollector:
 
     def _read_bucket(self, bucket: int) -> list[int]:
         rows = self._database.execute("SELECT edges FROM found_links WHERE bucket = ?", (bucket,))
-        return sorted(edge for (packed,) in rows for edge in unpack_edges(packed))
+        return sorted(chain.from_iterable(unpack_edges(packed) for (packed,) in rows))
 
-    def finish(self) -> None:
+    def finish(self, commit: Callable[[], None]) -> None:
         """Write all links in the order of their targets, and how many lead to each entry."""
-        if self._counts is None:
-            self._counts = array("I", bytes(4 * self._entry_count))
-            for first, packed in self._merged_rows():
-                self._database.execute("INSERT INTO inbound_links VALUES (?, ?)", (first, packed))
-        many = ((target, count) for target, count in enumerate(self._counts) if count >= link_index.MAX_IN_DEGREE)
+        for bucket in self._buckets() if self._counts is None else ():
+            self._merge_bucket(bucket)
+            commit()
+        counts = self._counts or self._merged_counts()
+        many = ((target, count) for target, count in enumerate(counts) if count >= link_index.MAX_IN_DEGREE)
         self._database.executemany("INSERT INTO many_links VALUES (?, ?)", many)
-        for table in ("found_links", "link_counts"):
+        for table in ("found_links", "link_counts", "bucket_counts"):
             self._database.execute(f"DELETE FROM {table}")  # noqa: S608
-        link_index.save_in_degrees(self._identity, self._counts)
+        link_index.save_in_degrees(self._identity, counts)
 
-    def _merged_rows(self) -> Iterator[tuple[int, bytes]]:
-        for bucket in self._buckets():
-            edges = self._read_bucket(bucket)
-            self._count(edges)
-            for start in range(0, len(edges), _EDGES_PER_ROW):
-                row = edges[start : start + _EDGES_PER_ROW]
-                yield row[0], pack_edges(row)
+    def _merge_bucket(self, bucket: int) -> None:
+        edges = self._read_bucket(bucket)
+        for start in range(0, len(edges), _EDGES_PER_ROW):
+            row = edges[start : start + _EDGES_PER_ROW]
+            self._database.execute("INSERT INTO inbound_links VALUES (?, ?)", (row[0], pack_edges(row)))
+        size = bucket_size(self._entry_count)
+        counts = array("I", bytes(4 * size))
+        for target, count in Counter(targets_of(edges)).items():
+            counts[target - bucket * size] = count
+        packed = zlib.compress(counts.tobytes(), _FAST)
+        self._database.execute("INSERT INTO bucket_counts VALUES (?, ?)", (bucket, packed))
+        self._database.execute("DELETE FROM found_links WHERE bucket = ?", (bucket,))
+
+    def _merged_counts(self) -> array[int]:
+        size = bucket_size(self._entry_count)
+        counts = array("I", bytes(4 * size * -(-self._entry_count // size)))
+        for bucket, packed in self._database.execute("SELECT bucket, counts FROM bucket_counts"):
+            counts[bucket * size : (bucket + 1) * size] = array("I", zlib.decompress(packed))
+        return counts[: self._entry_count]

@@ -2,22 +2,25 @@
 
 A collector is a row of `COLLECTORS`: a class with the tables that it fills. Pages come in the order of the file, so
 that each cluster is unpacked once. Every few seconds all collectors write what they hold into the index
-(`page_index.py`), which is committed with the number of pages read: a job that was ended goes on from there.
+(`page_index.py`), which is committed with the number of pages read: a job that was ended goes on from there, without a
+page that ends the process (`page_mark.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import time
-from array import array
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from openzim_mcp import errors, files, page_index
 from openzim_mcp.calls.archive import PageScanResult
+from openzim_mcp.worker.jobs import entry_walk
+from openzim_mcp.worker.jobs.entry_walk import NUMBER_BITS, remove_entries, walk_entries
 from openzim_mcp.worker.jobs.link_collector import LinkCollector
+from openzim_mcp.worker.jobs.page_mark import PageMark
 from openzim_mcp.worker.jobs.subject_collector import SubjectCollector
-from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.zim import Archive
 from openzim_mcp.zimfile import stat_parts
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from openzim_mcp.calls.archive import ScanPages
+    from openzim_mcp.worker.entry_numbers import EntryNumbers
 
 _MAX_PAGE_BYTES = 32 << 20
 """A larger entry is data rather than a page."""
@@ -32,8 +36,7 @@ _FIRST_SAVE_SECONDS = 0.5
 _MAX_SAVE_SECONDS = 10.0
 _SAVE_SHARE = 0.25
 """A job saves more seldom the longer it runs: after so much of the time that it has run."""
-_NUMBER_BITS = 32
-_NUMBER_MASK = (1 << _NUMBER_BITS) - 1
+_NUMBER_MASK = (1 << NUMBER_BITS) - 1
 
 
 class Collector(Protocol):
@@ -45,16 +48,21 @@ class Collector(Protocol):
     schema: ClassVar[str]
     """Creates its tables, if they do not exist."""
 
-    def __init__(self, archive: Archive, database: sqlite3.Connection, job: ScanPages) -> None: ...
+    def __init__(
+        self, archive: Archive, numbers: EntryNumbers, database: sqlite3.Connection, job: ScanPages
+    ) -> None: ...
 
-    def add(self, entry_id: int, path: str, title: str, raw: bytes) -> None:
+    def add(self, entry_id: int, path: str, raw: bytes) -> None:
         """Take a page."""
 
     def save(self) -> None:
         """Write what is held in memory into the tables: it is committed next."""
 
-    def finish(self) -> None:
-        """Write what is known only once all pages were read; `save` was called before."""
+    def finish(self, commit: Callable[[], None]) -> None:
+        """Write what is known only once all pages were read; `save` was called before.
+
+        What takes long does so in steps, with `commit` after each: it is called again if the job is ended.
+        """
 
 
 COLLECTORS: tuple[type[Collector], ...] = (LinkCollector, SubjectCollector)
@@ -69,12 +77,12 @@ def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int]
         with open(page_index.lock_path(archive.identity), "wb") as lock:
             if not files.try_lock(lock.fileno()):
                 return PageScanResult(is_complete=False)
-            schema = "".join(collector.schema for collector in COLLECTORS)
-            database = page_index.open_for_writing(archive.identity, schema)
-            try:
-                return _Scan(archive, parts, database, job).run(report)
-            finally:
-                database.close()
+            schema = entry_walk.SCHEMA + "".join(collector.schema for collector in COLLECTORS)
+            with (
+                contextlib.closing(page_index.open_for_writing(archive.identity, schema)) as database,
+                contextlib.closing(PageMark(f"{path}.reading")) as mark,
+            ):
+                return _Scan(archive, parts, database, job, mark).run(report)
     except (OSError, sqlite3.Error) as error:
         raise errors.FileNotWritable(f"The index of {archive.name!r} cannot be written: {error}.") from error
 
@@ -82,65 +90,76 @@ def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int]
 class _Scan:
     """One run of the job, from where the last one was ended."""
 
-    def __init__(self, archive: Archive, parts: Sequence[str], database: sqlite3.Connection, job: ScanPages) -> None:
+    def __init__(
+        self, archive: Archive, parts: Sequence[str], database: sqlite3.Connection, job: ScanPages, mark: PageMark
+    ) -> None:
         self._archive = archive
         self._parts = parts
         self._database = database
         self._job = job
+        self._mark = mark
+        self._skipped = 0
         self._started_at = self._saved_at = time.monotonic()
 
     def run(self, report: Callable[[int, int], None]) -> PageScanResult:
         if page_index.read_property(self._database, "state") == "complete":
+            self._mark.remove()
             return PageScanResult(is_complete=True)
-        pages = _pages_in_file_order(self._archive)
+        numbers, pages = walk_entries(self._archive, self._database)
         done = page_index.read_property(self._database, "done")
         start = done if isinstance(done, int) else 0
-        self._collectors = [collector(self._archive, self._database, self._job) for collector in COLLECTORS]
+        self._collectors = [collector(self._archive, numbers, self._database, self._job) for collector in COLLECTORS]
         self._database.execute("BEGIN")
         self._save(start, len(pages))
         for position in range(start, len(pages)):
-            self._read_page(pages[position] & _NUMBER_MASK)
+            if position == self._mark.suspect:
+                self._save(position, len(pages))
+            was_read = self._mark.begin(position)
+            if was_read:
+                self._read_page(pages[position] & _NUMBER_MASK)
+            self._skipped += not was_read
             report(position, len(pages))
-            if self._is_time_to_save():
+            if not was_read or self._is_time_to_save():
                 self._save(position + 1, len(pages))
-        self._save(len(pages), len(pages), is_complete=True)
-        return PageScanResult(
-            is_complete=True, pages=len(pages), bytes=os.path.getsize(page_index.index_path(self._archive.identity))
-        )
+        self._save(len(pages), len(pages))
+        self._finish()
+        size = os.path.getsize(page_index.index_path(self._archive.identity))
+        return PageScanResult(is_complete=True, pages=len(pages), bytes=size, skipped=self._skipped)
 
     def _read_page(self, number: int) -> None:
         page = self._archive.read_page(number, _MAX_PAGE_BYTES)
         if page is not None:
             for collector in self._collectors:
-                collector.add(number, page.path, page.title, page.content)
+                collector.add(number, page.path, page.content)
 
     def _is_time_to_save(self) -> bool:
         now = time.monotonic()
         pause = max(_FIRST_SAVE_SECONDS, _SAVE_SHARE * (now - self._started_at))
         return now - self._saved_at >= min(_MAX_SAVE_SECONDS, pause)
 
-    def _save(self, done: int, of: int, *, is_complete: bool = False) -> None:
+    def _commit_in_time(self) -> None:
+        if self._is_time_to_save():
+            self._database.execute("COMMIT")
+            self._database.execute("BEGIN")
+            self._saved_at = time.monotonic()
+
+    def _save(self, done: int, of: int) -> None:
         """Commit what was found on the pages so far, unless the file was changed while it was read."""
         if stat_parts(self._parts).identity != self._archive.identity:
             raise errors.ArchiveChanged(f"{self._archive.name!r} is being replaced.", hint="Ask again in a moment.")
         for collector in self._collectors:
             collector.save()
-        if is_complete:
-            for collector in self._collectors:
-                collector.finish()
-            page_index.write_property(self._database, "state", "complete")
         page_index.write_property(self._database, "done", done)
         page_index.write_property(self._database, "of", of)
         self._database.execute("COMMIT")
-        self._database.execute("VACUUM" if is_complete else "BEGIN")
+        self._database.execute("BEGIN")
         self._saved_at = time.monotonic()
 
-
-def _pages_in_file_order(archive: Archive) -> array[int]:
-    """Return the numbers of all pages, each below the number of its cluster, sorted."""
-    namespace = archive.content_namespace
-    pages = array("Q")
-    for record in archive.records():
-        if record.mime_type is not None and record.namespace == namespace and is_page(record.mime_type):
-            pages.append(record.place << _NUMBER_BITS | record.number)
-    return array("Q", sorted(pages))
+    def _finish(self) -> None:
+        for collector in self._collectors:
+            collector.finish(self._commit_in_time)
+        remove_entries(self._database)
+        page_index.write_property(self._database, "state", "complete")
+        self._database.execute("COMMIT")
+        self._database.execute("VACUUM")
+        self._mark.remove()

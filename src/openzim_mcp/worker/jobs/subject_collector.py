@@ -9,9 +9,11 @@ from openzim_mcp.worker.search import subject_index
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable
 
     from openzim_mcp.calls.archive import ScanPages
     from openzim_mcp.worker.document import Coordinates
+    from openzim_mcp.worker.entry_numbers import EntryNumbers
     from openzim_mcp.worker.zim import Archive
 
 
@@ -20,12 +22,14 @@ class SubjectCollector:
 
     schema: ClassVar[str] = subject_index.SCHEMA
 
-    def __init__(self, _archive: Archive, database: sqlite3.Connection, _job: ScanPages) -> None:
+    def __init__(
+        self, _archive: Archive, _numbers: EntryNumbers, database: sqlite3.Connection, _job: ScanPages
+    ) -> None:
         self._database = database
         self._places: list[tuple[int, Coordinates]] = []
         self._items: list[tuple[int, int]] = []
 
-    def add(self, entry_id: int, _path: str, _title: str, raw: bytes) -> None:
+    def add(self, entry_id: int, _path: str, raw: bytes) -> None:
         """Take a page."""
         place = extract_coordinates(raw)
         if place is not None:
@@ -40,5 +44,5 @@ class SubjectCollector:
         subject_index.add_items(self._database, self._items)
         self._places, self._items = [], []
 
-    def finish(self) -> None:
+    def finish(self, commit: Callable[[], None]) -> None:
         """Do nothing: all that is known was saved."""

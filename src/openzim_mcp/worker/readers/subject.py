@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 _POSITION = re.compile(rb'<meta\s+name="geo\.position"\s+content="([^"<>]{1,60})"')
 _HEAD_BYTES = 65_536
-_HEAD_MARKS = (b"geo.position", b"ICBM", b"icbm")
+_HEAD_MARKS = (re.compile(rb"ICBM"), re.compile(rb"icbm"))
+_GEO = re.compile(rb"geo")
+"""An expression finds a rare first letter in half the time that `in` takes."""
 _GEO_MARK = re.compile(rb"geo(?<=[\s\"'=]geo)[\"'\s>:]")
 _ROUTE_MARK = b"lat="
+_ROUTE_BYTES = 16_384
 _ITEM_MARK = b"wikidata"
 _ITEM = rb"wikidata\.org\\?/(?:wiki|entity)\\?/Q(\d{1,10})\b"
 _QUOTED_ITEM = rb'"https?:\\?/\\?/(?:www\.)?' + _ITEM
@@ -55,7 +58,7 @@ class Translation(NamedTuple):
 def extract_coordinates(raw: bytes) -> Coordinates | None:
     """Return the coordinates that the document of a page has, without reading its text."""
     head = raw[:_HEAD_BYTES]
-    if _ROUTE_MARK in head:
+    if _ROUTE_MARK in raw[:_ROUTE_BYTES]:
         target = find_refresh(raw) or ""
         place = read_place_route(target.partition("#")[2])
         if place is not None:
@@ -73,9 +76,9 @@ def extract_coordinates(raw: bytes) -> Coordinates | None:
 
 def _may_be_place(head: bytes, raw: bytes) -> bool:
     """Return whether `find_coordinates` can find some: by fast searches for a few bytes, as most pages have none."""
-    if any(mark in head for mark in _HEAD_MARKS) or b"data-lat" in raw:
+    if _GEO.search(raw) and (b"geo.position" in head or _GEO_MARK.search(raw)):
         return True
-    return b"geo" in raw and _GEO_MARK.search(raw) is not None
+    return b"data-lat" in raw or any(mark.search(head) for mark in _HEAD_MARKS)
 
 
 def extract_item(raw: bytes) -> int | None:

@@ -1,7 +1,7 @@
 """Which links stand on a page, found in its bytes: the same as a parser finds, for a fraction of its time.
 
 Every page of an archive is searched so. Most pages are regular enough that a few regular expressions see what a parser
-sees; where they cannot be sure (`_Unsure`), the page is parsed.
+sees; where they cannot be sure (`Unsure`), the page is parsed.
 """
 
 from __future__ import annotations
@@ -36,16 +36,23 @@ _NEEDS_PARSER = re.compile(
 )
 """What an element with other rules may not contain, to be left out as it is."""
 _NO_STRUCTURE = bytes(code for code in range(256) if code not in b"<>='\"")
-_IRREGULAR = re.compile(rb"""<(?:=|"[^"<>]*"|'[^'<>]*')*+(?!>)""")
+_IRREGULAR = re.compile(rb"""<(?:="[^"<>]*"|='[^'<>]*'|=(?!["']))*+(?!>)""")
 """A tag in a tag, or an attribute that holds a bracket, in a page that is reduced to brackets, quotes and `=`."""
-_MARKS = (b"<nav", b"navbox", b"reflist", b"references", b"navigation")
+_MARKS = (b"nav", b"reflist", b"references")
+"""What is left out has one of these in its tag."""
 _TAG_NAME = re.compile(rb"<([a-z][^\s/<>]*)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rb"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""")
-_STRUCTURE = re.compile(
-    rb"<(/?)(div|table|ul|ol|section|nav|aside|article|dl|td|th|caption|a)(?=[\s/>])", re.IGNORECASE
+_ELEMENTS = rb"div|table|ul|ol|section|nav|aside|article|dl|td|th|caption"
+_STRUCTURE = re.compile(rb"<(/?)(%s)(?=[\s/>])" % _ELEMENTS)
+_STRUCTURE_AND_LINKS = re.compile(rb"<(/?)(%s|a)(?=[\s/>])" % _ELEMENTS)
+_TAGS = {name: re.compile(rb"<(/?)%s(?=[\s/>])" % name) for name in _ELEMENTS.split(b"|")}
+_CELLS = frozenset({b"td", b"th", b"caption"})
+_LINK_START = re.compile(rb"<a(?=[\s/>])")
+# Attributes before a plain `href` are left out, and links to a part of the page, and to other sites.
+_LINK = re.compile(
+    rb"<[aA](?:[rR][eE][aA])?[\s/]\s*+"
+    rb'(?:(?!href=)[a-z][a-z:-]*+="[^"<>]*"\s++)*+(?!href="(?:#|https?://))(href="[^"&<>]*"|[^<>]*)'
 )
-_CELLS = frozenset({b"td", b"th", b"caption", b"a"})
-_LINK = re.compile(rb"<a(?:rea)?[\s/]([^<>]*)>", re.IGNORECASE)
 _PLAIN_HREF = re.compile(rb'href="([^"&]*)"')
 _REFERENCE = re.compile(rb"&(?:amp|quot|lt|gt|#39|#x27);")
 _REFERENCE_NAMES = {b"&amp;": b"&", b"&quot;": b'"', b"&lt;": b"<", b"&gt;": b">", b"&#39;": b"'", b"&#x27;": b"'"}
@@ -60,15 +67,15 @@ class Hrefs(NamedTuple):
     hrefs: list[str]
 
 
-class _Unsure(Exception):
+class Unsure(Exception):
     """Only a parser can tell what is a link on this page."""
 
 
 def find_hrefs(raw: bytes) -> Hrefs:
     """Return the links of a page but those in navigation and lists of references; none if memory ends."""
     try:
-        return Hrefs("", _scan(raw))
-    except _Unsure:
+        return Hrefs("", list(dict.fromkeys(href for link in find_links(raw) if (href := href_of(link)) is not None)))
+    except Unsure:
         with contextlib.suppress(MemoryError, SelectolaxError):
             return parse_hrefs(raw)
     return Hrefs("", [])
@@ -86,21 +93,35 @@ def parse_hrefs(raw: bytes) -> Hrefs:
     return Hrefs((base.attributes.get("href") if base is not None else None) or "", list(hrefs))
 
 
-def _scan(raw: bytes) -> list[str]:
+def find_links(raw: bytes) -> dict[bytes, None]:
+    """Return the attributes of the links of a page, each once, or raise `Unsure`; `href_of` tells where they lead.
+
+    Links to a part of the page and to other sites are left out, where that is plain to see.
+    """
     if any(mark in raw for mark in _OTHER_ENCODINGS):
-        raise _Unsure
-    text = _without_code(raw)
-    if _IRREGULAR.search(text.translate(None, _NO_STRUCTURE)):
-        raise _Unsure
-    tags: dict[bytes, None] = {}
-    for start, stop in _counted_parts(text):
-        tags.update(dict.fromkeys(_LINK.findall(text, start, stop)))
-    hrefs = dict.fromkeys(href for tag in tags if (href := _href(tag)) is not None)
-    return _decode(raw, hrefs)
+        raise Unsure
+    text, lower = _without_code(raw)
+    # Nearly all attributes and tags are gone before the slower search.
+    structure = text.translate(None, _NO_STRUCTURE).replace(b'=""', b"").replace(b"<>", b"")
+    if _IRREGULAR.search(structure):
+        raise Unsure
+    links: dict[bytes, None] = {}
+    for start, stop in _counted_parts(text, lower):
+        links.update(dict.fromkeys(_LINK.findall(text, start, stop)))
+    if not b"".join(links).isascii():
+        _require_utf8(raw)
+    return links
 
 
-def _without_code(raw: bytes) -> bytes:
-    """Return a page without comments, scripts and the like; `<>` stands in their place."""
+def _require_utf8(raw: bytes) -> None:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        raise Unsure from None
+
+
+def _without_code(raw: bytes) -> tuple[bytes, bytes]:
+    """Return a page without comments, scripts and the like, also in lower case; `<>` stands in their place."""
     lower = raw.lower()
     pieces, position = [], 0
     search_from = 0
@@ -109,7 +130,7 @@ def _without_code(raw: bytes) -> bytes:
         mark = _NOT_READ.match(lower, candidate.start())
         if mark is None:
             continue
-        pieces.append(raw[position : mark.start()])
+        pieces.append(slice(position, mark.start()))
         if mark[1]:
             position = _end_of_comment(lower, mark.end())
         elif mark[2]:
@@ -117,15 +138,16 @@ def _without_code(raw: bytes) -> bytes:
         elif mark[3]:
             position = _end_of_other_rules(lower, mark[3], mark.end())
         else:
-            raise _Unsure
+            raise Unsure
         search_from = position
-    return b"<>".join([*pieces, raw[position:]])
+    pieces.append(slice(position, None))
+    return b"<>".join([raw[piece] for piece in pieces]), b"<>".join([lower[piece] for piece in pieces])
 
 
 def _end_of_comment(page: bytes, start: int) -> int:
     end = page.find(b"-->", start)
     if end < 0 or page.startswith((b">", b"->"), start) or page.find(b"--!>", start, end) >= 0:
-        raise _Unsure
+        raise Unsure
     return end + 3
 
 
@@ -133,7 +155,7 @@ def _end_of_text(page: bytes, name: bytes, start: int) -> int:
     """Return where the end tag of an element begins that holds text only."""
     end = _ENDS[name].search(page, max(start, page.find(b">", start)))
     if end is None or (name == b"script" and page.find(b"<!--", start, end.start()) >= 0):
-        raise _Unsure
+        raise Unsure
     return end.start()
 
 
@@ -141,18 +163,18 @@ def _end_of_other_rules(page: bytes, name: bytes, start: int) -> int:
     """Return where the end tag of an element begins that no link stands in."""
     end = _ENDS[name].search(page, start)
     if end is None or _NEEDS_PARSER.search(page, start, end.start()):
-        raise _Unsure
+        raise Unsure
     return end.start()
 
 
-def _counted_parts(text: bytes) -> Iterator[tuple[int, int]]:
+def _counted_parts(text: bytes, lower: bytes) -> Iterator[tuple[int, int]]:
     """Yield the parts of a page that lie outside of navigation and lists of references."""
     position = 0
-    for mark in sorted(chain.from_iterable(_find_all(text, name) for name in _MARKS)):
-        start = text.rfind(b"<", 0, mark + 1)
+    for mark in sorted(chain.from_iterable(_find_all(lower, name) for name in _MARKS)):
+        start = text.rfind(b"<", 0, mark)
         if start >= position and _is_excluded(text[start : text.find(b">", start)], mark - start):
             yield position, start
-            position = _end_of_element(text, start)
+            position = _end_of_element(lower, start)
     yield position, len(text)
 
 
@@ -165,8 +187,8 @@ def _find_all(text: bytes, part: bytes) -> Iterator[int]:
 
 def _is_excluded(tag: bytes, mark: int) -> bool:
     """Return whether the links of an element do not count; `tag` is what stands between its brackets."""
-    name = _TAG_NAME.match(tag)
-    if name is None or mark >= len(tag):
+    name = _TAG_NAME.match(tag) if mark < len(tag) else None
+    if name is None:
         return False
     if name[1].lower() == b"nav":
         return True
@@ -175,43 +197,56 @@ def _is_excluded(tag: bytes, mark: int) -> bool:
         attributes.setdefault(key.lower(), double or single or bare)
     classes, role = attributes.get(b"class", b""), attributes.get(b"role", b"")
     if b"&" in classes + role:
-        raise _Unsure
+        raise Unsure
     return role == b"navigation" or not _EXCLUDED_CLASSES.isdisjoint(classes.decode(errors="replace").split())
 
 
-def _end_of_element(text: bytes, start: int) -> int:
+def _end_of_element(page: bytes, start: int) -> int:
     """Return where an element ends, if everything in it is nested in order."""
+    end = _end_by_count(page, start)
+    has_links_in_tables = page.find(b"<table", start, end) >= 0
     open_names: list[bytes] = []
-    is_link_open = False
-    for tag in _STRUCTURE.finditer(text, start):
-        name = tag[2].lower()
-        if not open_names and (tag.start() > start or name in _CELLS):
-            break  # the parser may see no such element, or another end of it
+    for closes, name in (_STRUCTURE_AND_LINKS if has_links_in_tables else _STRUCTURE).findall(page, start, end):
         if name == b"a":
-            # The parser moves what stands between the cells of a table out of it.
-            if open_names[-1:] == [b"table"]:
-                break
-            is_link_open = not tag[1]
-        elif not tag[1]:
+            if open_names[-1] == b"table":
+                raise Unsure  # the parser moves what stands between the cells of a table out of it
+        elif not closes:
             open_names.append(name)
         elif open_names.pop() != name:
-            break
-        elif not open_names:
-            if is_link_open:
-                break  # the parser opens it again behind the element
-            return tag.end()
-    raise _Unsure
+            raise Unsure
+    if open_names or _LINK_START.search(page, max(start, page.rfind(b"</a>", start, end)), end):
+        raise Unsure  # the parser opens a link again behind the element
+    return end
 
 
-def _href(tag: bytes) -> bytes | None:
-    """Return the first `href` of the attributes of a link."""
-    plain = _PLAIN_HREF.match(tag)
-    if plain:
-        return plain[1]
-    for key, double, single, bare in _ATTRIBUTE.findall(tag):
+def _end_by_count(page: bytes, start: int) -> int:
+    """Return where as many elements with the name of one have been closed as were opened."""
+    element = _STRUCTURE.match(page, start)
+    if element is None or element[2] in _CELLS:
+        raise Unsure  # the parser may see no such element, or another end of it
+    depth = 0
+    for tag in _TAGS[element[2]].finditer(page, start):
+        depth += -1 if tag[1] else 1
+        if not depth:
+            return tag.end() + 1
+    raise Unsure
+
+
+def href_of(link: bytes) -> str | None:
+    """Return the first `href` of the attributes of a link, or raise `Unsure`."""
+    plain = _PLAIN_HREF.match(link)
+    href = plain[1] if plain else _find_href(link)
+    if href is None:
+        return None
+    if _CONTROL.search(href):
+        raise Unsure
+    return href.decode()
+
+
+def _find_href(link: bytes) -> bytes | None:
+    for key, double, single, bare in _ATTRIBUTE.findall(link):
         if key.lower() == b"href":
-            href: bytes = double or single or bare
-            return _unescape(href)
+            return _unescape(double or single or bare)
     return None
 
 
@@ -219,17 +254,5 @@ def _unescape(href: bytes) -> bytes:
     if b"&" not in href:
         return href
     if b"&" in _REFERENCE.sub(b"", href):
-        raise _Unsure
+        raise Unsure
     return _REFERENCE.sub(lambda reference: _REFERENCE_NAMES[reference[0]], href)
-
-
-def _decode(raw: bytes, hrefs: dict[bytes, None]) -> list[str]:
-    joined = b"\n".join(hrefs)
-    if _CONTROL.search(joined):
-        raise _Unsure
-    if not joined.isascii():
-        try:
-            raw.decode()
-        except UnicodeDecodeError:
-            raise _Unsure from None
-    return [href.decode() for href in hrefs]
