@@ -24,7 +24,8 @@ from openzim_mcp.languages import has_unsegmented_language
 from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, normalize, tokenize
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.reading.document_titles import has_documents
-from openzim_mcp.worker.search.index_terms import NotReadable, count_rows, read_terms
+from openzim_mcp.worker.search.index_blocks import NotReadable
+from openzim_mcp.worker.search.index_terms import count_rows, read_terms
 from openzim_mcp.worker.search.language import detect_language, language_by_code
 from openzim_mcp.worker.search.passage_index import count_documents
 
