@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openzim_mcp.zimfile import ArchiveFile
 
 MAX_ASKED = MIN_ARCHIVES
-_MAX_MADE = 150
+_MAX_MADE = 80
 """How many records a question makes on its way, where the background has not made them: less than a second."""
 _MAX_UNKNOWN = 3
 """How many of the archives whose words are not known, as their index is damaged, are asked among many."""
