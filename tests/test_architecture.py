@@ -60,6 +60,8 @@ OWNERS = {
         "worker/reading/article.py",
         "worker/reading/long_documents.py",
         "worker/search/candidates.py",
+        "worker/search/index_blocks.py",
+        "worker/search/index_postings.py",
         "worker/search/spelling.py",
         "worker/search/vocabulary.py",
         "worker/search/word_search.py",

@@ -154,3 +154,19 @@ def test_records_are_those_of_libzim(towns: Archive, town_zim: Path) -> None:
     redirect = next(record for record in records if record.path == b"Port")
     assert redirect.mime_type is None
     assert records[redirect.place].path == b"Ravenport"
+
+
+def test_content_that_is_not_compressed_is_found_in_the_file(zims: Path) -> None:
+    path = str(zims / "built/se_coffee.zim")
+    archive = Archive("coffee", [path])
+    number = archive.number_of("X/fulltext/xapian")
+    page = archive.number_of(archive.main_path or "")
+    assert number is not None
+    assert page is not None
+
+    file = ZimFile([path])
+    place = file.content_range(number)
+
+    assert place is not None
+    assert file.read(place.start, len(place)) == archive.read_fulltext_index(1 << 30)
+    assert file.content_range(page) is None

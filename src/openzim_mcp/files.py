@@ -42,6 +42,11 @@ def archives_directory() -> str:
     return os.path.join(cache_directory(), "archives")
 
 
+def words_path(identity: str) -> str:
+    """Return where the record of the words of an archive is kept."""
+    return os.path.join(archives_directory(), identity, "words")
+
+
 def write_atomic(path: str, data: str | bytes, *, mode: int = 0o600) -> None:
     """Write a file in one step: a reader sees the old content or the new, never a part of it.
 

@@ -98,6 +98,7 @@ async def _running_app(
         if settings.index.enabled:
             tasks.start_soon(app.importance.run)
             tasks.start_soon(app.page_scans.run, app.usable_archives)
+            tasks.start_soon(app.word_records.run, app.usable_archives)
         if settings.index.enabled and settings.passage_index_enabled:
             tasks.start_soon(app.passage_indexes.run)
         yield app, subscriptions

@@ -38,6 +38,8 @@ _REDIRECT, _FIRST_MARK = 0xFFFF, 0xFFFD
 """Numbers of types from the mark on are of redirects and of entries without content."""
 _MAX_RECORD_BYTES = 1024
 _PREFETCHED_CLUSTER_BYTES = 384 << 10
+_COMPRESSION_MASK, _UNCOMPRESSED, _HAS_LONG_OFFSETS = 0x0F, (0, 1), 0x10
+"""In the first byte of a cluster."""
 _WRITE_IDLE_SECONDS = 60
 _READ_BYTES = 1 << 20
 _MAX_PREFETCHED_BYTES = 128 << 20
@@ -274,6 +276,27 @@ class ZimFile:
         record = b"" if offset is None else self.read(offset, _RECORD.size)
         mime_type, cluster = _RECORD.unpack(record) if len(record) == _RECORD.size else (_REDIRECT, 0)
         return cluster if mime_type < _FIRST_MARK else None
+
+    def content_range(self, entry: int) -> range | None:
+        """Return where the content of an entry stands in the file; None if it is compressed, or a redirect."""
+        header = self.header()
+        cluster, offset = self._cluster_of(header, entry), self._entry_offset(header, entry)
+        if cluster is None or offset is None:
+            return None
+        (start,) = struct.unpack("<Q", self._read_all(header.cluster_pointers + _POINTER_BYTES * cluster, 8))
+        (blob,) = struct.unpack("<I", self._read_all(offset + _RECORD.size, 4))
+        (mark,) = self._read_all(start, 1)
+        if mark & _COMPRESSION_MASK not in _UNCOMPRESSED:
+            return None
+        size, code = (8, "<QQ") if mark & _HAS_LONG_OFFSETS else (4, "<II")
+        first, last = struct.unpack(code, self._read_all(start + 1 + size * blob, 2 * size))
+        return range(start + 1 + first, start + 1 + last)
+
+    def _read_all(self, offset: int, length: int) -> bytes:
+        raw = self.read(offset, length)
+        if len(raw) < length:
+            raise NotAZim("it ends too early")
+        return raw
 
     def prefetch_entries(self) -> None:
         """Prefetch the records of all entries, if they are not too many: libzim reads a thousand of them at first."""

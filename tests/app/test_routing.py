@@ -97,8 +97,8 @@ def test_name_is_found_in_one_of_many_archives(open_server: OpenServer, towns: P
 
 
 def test_archives_are_listed_without_opening_them(open_server: OpenServer, towns: Path) -> None:
-    open_server(towns).call("zim_health")
-    server = open_server(towns)
+    open_server(towns, INDEX__ENABLED="false").call("zim_health")
+    server = open_server(towns, INDEX__ENABLED="false")
 
     archives = server.call("zim_health")["loaded_archives"]
 
@@ -118,3 +118,23 @@ def test_setting_keeps_no_records(open_server: OpenServer, tmp_path: Path) -> No
     assert records(tmp_path) == []
     ask(open_server(tmp_path, INDEX__ENABLED="false"), "who founded Ravenport?")
     assert records(tmp_path) == ["description.json", "description.json", "words", "words"]
+
+
+def test_entry_is_found_in_one_of_many_archives_without_opening_the_others(
+    open_server: OpenServer, towns: Path
+) -> None:
+    ask(open_server(towns, INDEX__ENABLED="false"), "when was the miller born?")  # the records are made
+    server = open_server(towns, INDEX__ENABLED="false")
+
+    article = server.request("tools/call", {"name": "zim_get", "arguments": {"entry_path": town_name(29)}})
+
+    assert "1529" in article["content"][0]["text"]
+    assert open_archives(server) == {"town29"}
+
+
+def test_entry_whose_words_are_in_too_many_archives_is_looked_for_in_all(open_server: OpenServer, towns: Path) -> None:
+    server = open_server(towns, INDEX__ENABLED="false")
+
+    error = server.request("tools/call", {"name": "zim_get", "arguments": {"entry_path": "Harbour"}})
+
+    assert "60 archives have 'Harbour'" in error["content"][0]["text"]

@@ -160,10 +160,32 @@ async def test_call_that_waits_for_a_disk_quarantines_nothing(valid_archive: Arc
         (error,) = await meanwhile(lambda: title(pool, slow), lambda _: None)
 
         assert isinstance(error, errors.ArchiveTooSlow)
-        assert error.message == "'victim' is on a slow disk: a call waited for it for 1 s."
+        assert error.message == "'victim' is on a slow disk: a call waited for it for 1.5 s."
         assert pool.facts.incidents(slow) == {}
         assert await title(pool, slow) == "Test"
         assert await title(pool, valid_archive) == "Test"
+
+
+async def test_call_whose_disk_wakes_up_after_the_deadline_is_answered(
+    valid_archive: ArchiveFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_computing = WorkerProcess.is_computing
+    states = []
+
+    async def wake_up(worker: WorkerProcess) -> bool:
+        states.append(await is_computing(worker))
+        os.kill(worker._process.pid, signal.SIGCONT)
+        return states[-1]
+
+    monkeypatch.setattr(WorkerProcess, "is_computing", wake_up)
+    pool = make_pool(deadline=4)
+    async with pool.running():
+        await title(pool, valid_archive)
+        for pid in child_pids(os.getpid()):
+            os.kill(pid, signal.SIGSTOP)
+
+        assert await title(pool, valid_archive) == "Test"
+    assert states == [False]
 
 
 async def test_disk_that_hangs_pauses_only_its_archive(valid_archive: ArchiveFile, copied_archive: Path) -> None:

@@ -18,6 +18,7 @@ from openzim_mcp.app.importance import ImportanceMeasurer
 from openzim_mcp.app.limits import RateLimiter
 from openzim_mcp.app.page_scans import PageScanner
 from openzim_mcp.app.passage_indexes import PassageIndexBuilder
+from openzim_mcp.app.word_records import WordRecordMaker
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.library.facts import FactStore
 from openzim_mcp.library.names import match_title
@@ -83,6 +84,7 @@ class App:
     importance: ImportanceMeasurer
     passage_indexes: PassageIndexBuilder
     page_scans: PageScanner
+    word_records: WordRecordMaker
     continuations: Continuations = field(default_factory=Continuations)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     _scanning: anyio.Lock = field(default_factory=anyio.Lock)
@@ -116,6 +118,7 @@ class App:
                 ImportanceMeasurer(jobs),
                 PassageIndexBuilder(pool, jobs),
                 PageScanner(pool, jobs, settings.index),
+                WordRecordMaker(jobs, is_enabled=settings.records_enabled),
             )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openzim_mcp import addresses, errors, uris
-from openzim_mcp.app.routing import route_titles
+from openzim_mcp.app.routing import route_entry, route_titles
 from openzim_mcp.calls.reading import FindClosestTitle, LocatedEntry, LocateEntry
 from openzim_mcp.library.names import newest_of_each
 from openzim_mcp.text import closest, safe_line
@@ -91,11 +91,21 @@ async def _find_holder(app: App, reference: str, archives: Sequence[ArchiveFile]
 async def find_holders(
     app: App, reference: str, archives: Sequence[ArchiveFile]
 ) -> list[tuple[ArchiveFile, LocatedEntry]]:
-    """Return the archives that have an entry, of editions the newest, and the entry in each; the fullest first."""
-    outcomes = await app.workers.call_each(archives, LocateEntry(reference))
-    entries = {name: entry for name, entry in outcomes.results.items() if entry}
+    """Return the archives that have an entry, of editions the newest, and the entry in each; the fullest first.
+
+    Of many, those are asked that have most words of its title; the others if these do not have it.
+    """
+    asked = archives if uris.is_web_url(reference) else await route_entry(app, archives, reference)
+    entries = await _locate(app, reference, asked)
+    if not entries and len(asked) < len(archives):
+        entries = await _locate(app, reference, [archive for archive in archives if archive not in asked])
     holders = [(archive, entries[archive.name]) for archive in newest_of_each(archives, entries)]
     return sorted(holders, key=lambda holder: -holder[1].size)
+
+
+async def _locate(app: App, reference: str, archives: Sequence[ArchiveFile]) -> dict[str, LocatedEntry]:
+    outcomes = await app.workers.call_each(archives, LocateEntry(reference))
+    return {name: entry for name, entry in outcomes.results.items() if entry}
 
 
 async def _find_closest_holder(app: App, reference: str, archives: Sequence[ArchiveFile]) -> ArchiveFile:

@@ -302,7 +302,7 @@ async def _archives_to_search(
     if len(usable) > MAX_ASKED and request.mode == "fulltext":
         best = await find_best_covered(app, best, query, _MAX_LISTED_ARCHIVES)
     unusable = [archive for archive in archives if archive.problem]
-    return [*best, *unusable], route.passed_over + len(route.archives) - len(best)
+    return [*best, *unusable], route.passed_over + route.unknown + len(route.archives) - len(best)
 
 
 def _listed_archives(merged: Iterable[MergedHit], found: Mapping[str, Hits]) -> set[str]:

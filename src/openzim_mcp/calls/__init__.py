@@ -18,6 +18,8 @@ import msgspec
 Result = TypeVar("Result", covariant=True)  # noqa: PLC0105  the name is read in every call
 
 LENGTH = struct.Struct(">I")
+WAITING_SHARE = 0.5
+"""The share of its deadline that a call may take longer that waits for a disk."""
 MAX_FRAME_BYTES = 64 << 20
 """A longer message would be refused: a worker must not be able to fill the server's memory."""
 

@@ -182,6 +182,14 @@ class CountWords(Call[KnownWords], frozen=True):
     is_prefix: bool = False
 
 
+class MakeWordRecord(Call[bool], frozen=True):
+    """Make and keep the record of the words of an archive, unless it is there; the result is whether it was made."""
+
+    function = "search.vocabulary:make_record"
+    uses_index = True
+    opens_archive = False
+
+
 class Estimate(Struct, frozen=True):
     """What an archive may know of a question, before any article is read.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from openzim_mcp import errors
+from openzim_mcp.calls import WAITING_SHARE
 from openzim_mcp.library.facts import archive_too_slow
 from openzim_mcp.text import safe_line
 from openzim_mcp.zimfile import stat_parts
@@ -43,7 +44,8 @@ class Faults:
         await worker.stop()
         if not is_computing:
             self.facts.note_slow_disk(archive)
-            raise archive_too_slow(archive, f"a call waited for it for {self.deadline:g} s") from None
+            seconds = self.deadline * (1 + WAITING_SHARE)
+            raise archive_too_slow(archive, f"a call waited for it for {seconds:g} s") from None
         reason = f"it took longer than {self.deadline:g} s"
         if worker.reading:
             self._leave_out(archive, worker.reading, reason)

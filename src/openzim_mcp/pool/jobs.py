@@ -15,11 +15,11 @@ import anyio
 from anyio import to_thread
 
 from openzim_mcp import calls, errors
-from openzim_mcp.calls import Job, Result
-from openzim_mcp.pool.process import WorkerExited, require_success, start_worker
+from openzim_mcp.calls import Call, Job, Result
+from openzim_mcp.pool.process import WorkerExited, WorkerProcess, require_success, start_worker
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
     from openzim_mcp.library.facts import FactStore
     from openzim_mcp.pool.outcomes import ProgressCallback
@@ -107,6 +107,34 @@ class JobRunner:
         finally:
             run.waiters -= 1
         return run
+
+    async def run_each(
+        self, archives: Sequence[ArchiveFile], call: Call[object], *, max_seconds: float
+    ) -> AsyncGenerator[tuple[ArchiveFile, str | None]]:
+        """Run a short call on one archive after the other, in one process of low priority.
+
+        Yield each archive when it is done, with the reason if it failed; another process goes on after one that ended.
+        """
+        worker: WorkerProcess | None = None
+        try:
+            for archive in archives:
+                worker = worker or await start_worker(self._memory_mib, deadline=0)
+                problem: str | None = "it takes too long"
+                try:
+                    with anyio.move_on_after(max_seconds):
+                        require_success(archive, await worker.request(archive, call))
+                        problem = None
+                except errors.OpenZimMcpError as error:
+                    problem = error.message
+                except WorkerExited as exited:
+                    problem = f"it {exited}"
+                if problem:
+                    await worker.stop()
+                    worker = None
+                yield archive, problem
+        finally:
+            if worker:
+                await worker.stop()
 
     async def _follow(self, run: JobRun[Any], progress: ProgressCallback | None) -> None:
         while not run.finished.is_set():

@@ -283,8 +283,7 @@ class Pool:
             is_ignored = has_left_others  # another worker was asked
             if not has_left_others:
                 has_left_others = await self._wait_long(worker, leave_others if len(pending) > 1 else None)
-            with anyio.fail_after(self._deadline):
-                reply = await worker.receive()
+            reply = await self._receive_in_time(worker)
             if isinstance(reply, calls.Paused):
                 break
             archive = pending.pop()
@@ -297,6 +296,18 @@ class Pool:
                 await on_reply(archive, reply)
         if worker.is_alive:
             self._put_idle(worker)
+
+    async def _receive_in_time(self, worker: WorkerProcess) -> calls.Reply:
+        """Return the next reply, or raise `TimeoutError`.
+
+        A worker that waits for its disk, which may have to spin up, has more time once: it cannot work meanwhile.
+        """
+        with anyio.move_on_after(self._deadline):
+            return await worker.receive()
+        if await worker.is_computing():
+            raise TimeoutError
+        with anyio.fail_after(self._deadline * calls.WAITING_SHARE):
+            return await worker.receive()
 
     async def _wait_long(self, worker: WorkerProcess, leave_others: Callable[[], None] | None) -> bool:
         """Wait for a reply for a while; if there is none, leave the other archives to other workers, and say so."""

@@ -232,7 +232,8 @@ def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
         def restart_timer() -> float:
             # The server ends a call that takes too long; this ends it if the server is gone.
             if deadline_seconds:
-                faulthandler.dump_traceback_later(deadline_seconds + _GRACE_SECONDS, exit=True, file=null)
+                seconds = deadline_seconds * (1 + calls.WAITING_SHARE) + _GRACE_SECONDS
+                faulthandler.dump_traceback_later(seconds, exit=True, file=null)
             return time.monotonic()
 
         send(calls.Ready())

@@ -22,6 +22,8 @@ from openzim_mcp import errors
 from openzim_mcp.calls.archive import EntryRow, MeasureImportance
 from openzim_mcp.text import safe_line
 from openzim_mcp.worker import importance, link_index
+from openzim_mcp.worker.search.index_blocks import NotReadable
+from openzim_mcp.worker.search.index_postings import PostingIndex
 from openzim_mcp.worker.sorted_paths import SortedPaths, landmark_numbers
 from openzim_mcp.zimfile import NotAZim, ZimFile, stat_parts
 
@@ -607,6 +609,18 @@ class Archive:
             item = entry.get_item() if entry else None
             return bytes(item.content) if item and item.size <= max_bytes else b""
         return b""
+
+    @cached_property
+    def posting_index(self) -> PostingIndex | None:
+        """The full-text index, to read its lists of articles; None if it is of before 2021 or another format."""
+        if not (self.has_fulltext_index and self.has_new_scheme):
+            return None
+        with contextlib.suppress(errors.ArchiveUnusable, NotAZim, NotReadable), self._translated_errors():
+            entry = self._entry_at(_FULLTEXT_INDEX)
+            file = ZimFile(self._parts)
+            place = file.content_range(entry._index) if entry else None  # noqa: SLF001
+            return PostingIndex(lambda at, size: file.read(place.start + at, size)) if place else None
+        return None
 
     def probe_indexes(self, words: Sequence[str]) -> None:
         """Search each index for some words, so that a damaged one fails now."""

@@ -25,7 +25,7 @@ def test_scores_of_candidates_count_as_much_as_the_size_of_the_archive_allows(
     assert {page.path: pytest.approx(page.prior) for page in pages} == {"Ravenport": 1.0, "Ada_Quill": expected}
 
 
-@pytest.mark.parametrize(("best_score", "count"), [(0.5, 3), (0.95, 2)])
+@pytest.mark.parametrize(("best_score", "count"), [(0.95, 3), (1.4, 2)])
 def test_fewer_candidates_are_read_where_the_best_is_sure(
     isles: Archive, monkeypatch: pytest.MonkeyPatch, best_score: float, count: int
 ) -> None:

@@ -11,7 +11,8 @@ from openzim_mcp import files
 from openzim_mcp.calls.search import CountWords, KnownWords, Question
 from openzim_mcp.worker.main import OpenArchives
 from openzim_mcp.worker.search import vocabulary
-from openzim_mcp.worker.search.index_terms import NotReadable, count_rows, read_terms
+from openzim_mcp.worker.search.index_blocks import NotReadable
+from openzim_mcp.worker.search.index_terms import count_rows, read_terms
 from openzim_mcp.worker.search.vocabulary import count_words
 from openzim_mcp.worker.zim import Archive, ClosedArchive
 from openzim_mcp.zimfile import Identity, stat_parts

@@ -62,10 +62,10 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
     """Find the passages of all archives that may answer a question."""
     question = analyze_question(query)
     estimates: dict[str, Estimate] = {}
-    archives, counts = context.archives, WordCounts()
+    archives, counts, unknown = context.archives, WordCounts(), 0
     if len(archives) > 1:
         route = await find_route(context.app, archives, question)
-        counts = route.counts
+        counts, unknown = route.counts, route.unknown
         outcomes = await estimate_archives(context.app, question, route)
         estimates = outcomes.results
         weighed = count_words(estimates) if unknown_words(question, counts) else counts
@@ -99,7 +99,10 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
         corrected=corrected,
         archives=[answer.archive for answer in found.results.values()],
         failed=[f"{name}.zim" for name in found.errors],
-        partly_read=[row for answer in found.results.values() for row in answer.partly_read],
+        partly_read=[
+            *([f"{unknown} archives are being prepared, ask again soon"] if unknown else []),
+            *(row for answer in found.results.values() for row in answer.partly_read),
+        ],
     )
 
 

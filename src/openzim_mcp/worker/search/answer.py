@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 _EXACT_TITLE_SCORE, _SAME_KEY_SCORE, _FUZZY_TITLE_SCORE = 1.0, 0.9, 0.6
 _MAX_PASSAGES = 12
-_MAX_MATCHES = 40
-"""How many articles with all words are looked at: an answer does not count them."""
+_COUNT_NO_MATCHES = 0
 _ESTIMATED_CANDIDATES = 5
 _TITLE_COVERAGE = 0.5
 """How much more a word counts that stands in the title."""
@@ -80,7 +79,7 @@ def estimate_answer(archive: Archive, call: EstimateAnswer) -> Estimate:
     with using_words(archive) as index:
         if index:
             return Estimate(kind, counts, cover_words(archive, index, query))
-    candidates = find_candidates(archive, query, _MAX_MATCHES)
+    candidates = find_candidates(archive, query, _COUNT_NO_MATCHES)
     coverage = [
         _coverage(archive, path, candidates.rank_scores.get(path, {}), query)
         for path, _ in candidates.scored[:_ESTIMATED_CANDIDATES]
@@ -153,7 +152,7 @@ def _search(archive: Archive, call: FindPassages) -> SearchResults:
         with using_words(archive) as index:
             if index:
                 return search_words(archive, index, call.question, call.counts)
-    return search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts, _MAX_MATCHES)
+    return search_or_scan(archive, call.question, everything, call.scan_seconds, call.counts, _COUNT_NO_MATCHES)
 
 
 def _find_lack(ranking: AnswerRanking, page: Page) -> PageLack:

@@ -17,7 +17,7 @@ from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.document_titles import is_path, title_of
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE
-from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, rank_passages
+from openzim_mcp.worker.search.ranking import Page, rank_passages
 from openzim_mcp.worker.search.rough_page import RoughPage
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class ReadingLimits(NamedTuple):
 _LIMITS = (
     (5_000, ReadingLimits(40, 12, 40)),
     (50_000, ReadingLimits(20, 20, 20)),
-    (math.inf, ReadingLimits(32, 8, 12, 0.4)),
+    (math.inf, ReadingLimits(32, 12, 12, 0.4)),
 )
 """By the number of articles. Among many, hundreds have the words by chance, and their passages tell more of them."""
-_SURE_SCORE = 0.9
+_SURE_SCORE = 1.3
 
 
 class _Candidate(NamedTuple):
@@ -77,8 +77,9 @@ def load_pages(
     limits = next(limits for articles, limits in _LIMITS if archive.counts["articles"] <= articles)
     order = sorted(scores, key=lambda path: (path not in first, -scores[path], path))
     full_score = FULL_MATCH_SCORE * query.total_weight
-    best = min(1.0, max(scores.values(), default=0.0) / full_score)
+    best = max(scores.values(), default=0.0) / full_score
     count = limits.read_if_sure if best >= _SURE_SCORE else limits.read
+    best = min(1.0, best)
     with contextlib.suppress(errors.OpenZimMcpArchiveError):
         archive.prefetch(order[:count])
     items = _find_items(archive, order, accepts)
@@ -135,8 +136,8 @@ def _choose(
     """Return the candidates to parse: those in `first`, then the ones with the best passages."""
     if len(candidates) <= limit:
         return candidates
-    ranked = best_passage_per_article(rank_passages([row.page for row in candidates], query))
-    ranks = {best.page.path: rank for rank, (best, _) in enumerate(ranked)}
+    ranked = rank_passages([row.page for row in candidates], query)
+    ranks = {path: rank for rank, path in enumerate(dict.fromkeys(row.page.path for row in ranked))}
     order = sorted(candidates, key=lambda row: (row.path not in first, ranks.get(row.item.path, len(ranks))))
     return order[:limit]
 

@@ -1,4 +1,8 @@
-"""Candidate articles for a query: many small searches (libzim only has AND) and look-ups of titles."""
+"""Candidate articles for a query, by their words and titles.
+
+The words of a large archive are read from the lists of its index. Else there are many small searches: libzim only
+searches for all words of a query.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from openzim_mcp.text import normalize
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.reading.document_titles import document_titles, name_of
+from openzim_mcp.worker.search.article_scores import score_postings
 from openzim_mcp.worker.search.meaning import question_vectors
 from openzim_mcp.worker.search.mentions import titles_in_text
 from openzim_mcp.worker.search.titles import without_qualifier
@@ -21,6 +26,7 @@ from openzim_mcp.worker.search.titles import without_qualifier
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from openzim_mcp.worker.search.article_scores import ScoredArticle
     from openzim_mcp.worker.search.mentions import Mention
     from openzim_mcp.worker.search.query import ParsedQuery, Term
     from openzim_mcp.worker.zim import Archive
@@ -33,7 +39,6 @@ _MAX_GROUPED_TERMS = 4
 _ENOUGH_CANDIDATES = 60
 """Of a large archive: what searches for fewer words find beyond is hardly ever read."""
 MANY_ARTICLES = 40_000
-"""From here on, each result is a read of its own, and many articles have all words by chance."""
 _RANK_OFFSET = 5
 """The first result of a search counts as much as two results at this rank and below."""
 _MAX_POSTINGS = 1_000_000
@@ -92,7 +97,8 @@ class _Searches:
     They are kept, so they must not refer to the archive: it would stay open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_large: bool) -> None:
+        self._is_large = is_large
         self._searched: set[frozenset[str]] = set()
         self._postings = 0
         self._results: list[tuple[list[str], Sequence[str]]] = []
@@ -118,7 +124,11 @@ class _Searches:
             for term in terms:
                 scores[term.word] = max(scores.get(term.word, 0.0), rank_score)
 
-    def score_by_rank(self, terms: Sequence[Term]) -> dict[str, float]:
+    def score(self, terms: Sequence[Term]) -> dict[str, float]:
+        """Return the scores of the articles that were found."""
+        return self._score_by_all_ranks(terms) if self._is_large else self._score_by_rank(terms)
+
+    def _score_by_rank(self, terms: Sequence[Term]) -> dict[str, float]:
         """Return the scores of articles by the words that they contain, and by the best rank for each word."""
         weights = {term.word: term.weight for term in terms}
         return {
@@ -126,7 +136,7 @@ class _Searches:
             for path, scores in self.rank_scores.items()
         }
 
-    def score_by_all_ranks(self, terms: Sequence[Term]) -> dict[str, float]:
+    def _score_by_all_ranks(self, terms: Sequence[Term]) -> dict[str, float]:
         """Return the scores of articles by the words that they contain, and by their ranks in all searches."""
         weights = {term.word: term.weight for term in terms}
         covered = {path: sum(map(weights.__getitem__, scores)) for path, scores in self.rank_scores.items()}
@@ -140,35 +150,48 @@ class _Searches:
         return {path: 0.5 * weight + scale * fused[path] for path, weight in covered.items()}
 
 
+class _Listed:
+    """The articles that the lists of an index score best; `rank_scores` has, by article and word, what it counts."""
+
+    def __init__(self, articles: Sequence[ScoredArticle]) -> None:
+        self.rank_scores = {article.path: article.shares for article in articles}
+
+    def score(self, terms: Sequence[Term]) -> dict[str, float]:
+        """Return the scores of the articles."""
+        weights = {term.word: FULL_MATCH_SCORE * term.weight for term in terms}
+        return {
+            path: sum(weights[word] * share for word, share in shares.items())
+            for path, shares in self.rank_scores.items()
+        }
+
+
 class _Found(NamedTuple):
-    """The articles with all words, and the searches that found these and others."""
+    """The articles with all words, and what was found of these and others."""
 
     matches: list[str]
-    searches: _Searches
+    searches: _Searches | _Listed
 
 
 _last_searches: LRUCache[tuple[int, tuple[str, ...], int], _Found] = LRUCache(64)
 
 
 def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int = MAX_COUNTED_MATCHES) -> Candidates:
-    """Return the articles that contain all words of a query, of which at most so many are counted, or some of them."""
+    """Return the articles that contain all words of a query, of which at most so many are counted, or some of them.
+
+    Those with all words need not be counted (0) where the others are all that is asked for.
+    """
     found = _search_words(archive, query, max_matches)
-    scored = score_titles_and_mentions(archive, query, _score_by_words(archive, query, found.searches))
+    scored = score_titles_and_mentions(archive, query, found.searches.score(query.terms))
     return Candidates(list(scored.items()), found.matches, found.searches.rank_scores)
 
 
 def score_articles(archive: Archive, query: ParsedQuery) -> dict[str, float]:
     """Return the scores of articles by the words that they contain anywhere, as the archive's own index finds them."""
-    return _score_by_words(archive, query, _search_words(archive, query, _DEPTHS.all_words).searches)
+    return _search_words(archive, query, _DEPTHS.all_words).searches.score(query.terms)
 
 
-def _score_by_words(archive: Archive, query: ParsedQuery, searches: _Searches) -> dict[str, float]:
-    """Return the scores of articles by the weights of the words in this query: searches are kept without them."""
-    score = searches.score_by_all_ranks if _has_many_articles(archive) else searches.score_by_rank
-    return score(query.terms)
-
-
-def _has_many_articles(archive: Archive) -> bool:
+def has_many_articles(archive: Archive) -> bool:
+    """Return whether each result is a read of its own, and many articles have all words by chance."""
     return archive.counts["articles"] > MANY_ARTICLES
 
 
@@ -202,17 +225,32 @@ def _search_words(archive: Archive, query: ParsedQuery, max_matches: int) -> _Fo
     terms = sorted(query.indexed_terms, key=lambda term: (term.frequency, term.word))
     key = (archive.serial, tuple(term.word for term in terms), max_matches)
     if key not in _last_searches:
-        is_large = _has_many_articles(archive)
-        depths = _DEPTHS_AMONG_MANY if is_large else _DEPTHS
-        matches = archive.search_paths(" ".join(term.word for term in terms), max_matches) if terms else []
-        searches = _Searches()
-        searches.add_results(terms, matches, depths.all_words if len(terms) > 1 or is_large else depths.single)
-        _search_fewer_words(archive, searches, terms[:_MAX_SEARCHED_TERMS], depths)
-        found = _Found(matches, searches)
+        found = _read_lists(archive, terms, max_matches) or _search_often(archive, terms, max_matches)
         if timer.is_cut:
             return found
         _last_searches[key] = found
     return _last_searches[key]
+
+
+def _read_lists(archive: Archive, terms: Sequence[Term], max_matches: int) -> _Found | None:
+    """Score the articles of a large archive by the lists of its index; None if these cannot be read."""
+    index = archive.posting_index if terms and has_many_articles(archive) else None
+    articles = score_postings(index, terms) if index else None
+    if articles is None:
+        return None
+    matches = archive.search_paths(" ".join(term.word for term in terms), max_matches) if max_matches else []
+    return _Found(matches, _Listed(articles))
+
+
+def _search_often(archive: Archive, terms: Sequence[Term], max_matches: int) -> _Found:
+    is_large = has_many_articles(archive)
+    depths = _DEPTHS_AMONG_MANY if is_large else _DEPTHS
+    limit = max(max_matches, depths.all_words)
+    matches = archive.search_paths(" ".join(term.word for term in terms), limit) if terms else []
+    searches = _Searches(is_large=is_large)
+    searches.add_results(terms, matches, depths.all_words if len(terms) > 1 or is_large else depths.single)
+    _search_fewer_words(archive, searches, terms[:_MAX_SEARCHED_TERMS], depths)
+    return _Found(matches, searches)
 
 
 def _search_fewer_words(archive: Archive, searches: _Searches, terms: Sequence[Term], depths: _Depths) -> None:
@@ -223,7 +261,7 @@ def _search_fewer_words(archive: Archive, searches: _Searches, terms: Sequence[T
     if len(terms) > _PAIR:
         for left_out in range(len(terms)):
             searches.search(archive, [*terms[:left_out], *terms[left_out + 1 :]], depths.all_but_one)
-    is_large = _has_many_articles(archive)
+    is_large = has_many_articles(archive)
     for size in (_MAX_GROUPED_TERMS, _PAIR + 1, _PAIR, 1) if is_large else (_PAIR, 1):
         if is_large and len(searches.rank_scores) >= _ENOUGH_CANDIDATES:
             return

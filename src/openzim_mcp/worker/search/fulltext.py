@@ -270,7 +270,7 @@ def search_index(
         title_matches.setdefault(path, "prefix")  # read first, without a bonus
     passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter, documents)
     all_words = " ".join(term.word for term in query.indexed_terms)
-    may_have_more = len(candidates.full_matches) >= max_matches
+    may_have_more = 0 < max_matches <= len(candidates.full_matches)
     others = [*candidates.full_matches, *(() if may_have_more else scores)]
     return SearchResults(
         query=query,

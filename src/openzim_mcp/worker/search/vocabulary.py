@@ -24,19 +24,19 @@ from openzim_mcp.languages import has_unsegmented_language
 from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, normalize, tokenize
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.reading.document_titles import has_documents
-from openzim_mcp.worker.search.index_terms import NotReadable, count_rows, read_terms
+from openzim_mcp.worker.search.index_blocks import NotReadable
+from openzim_mcp.worker.search.index_terms import count_rows, read_terms
 from openzim_mcp.worker.search.language import detect_language, language_by_code
 from openzim_mcp.worker.search.passage_index import count_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from openzim_mcp.calls.search import CountWords, Question
+    from openzim_mcp.calls.search import CountWords, MakeWordRecord, Question
     from openzim_mcp.worker.search.language import Word
     from openzim_mcp.worker.zim import Archive, ClosedArchive
     from openzim_mcp.zimfile import Identity
 
-_FILE_NAME = "words"
 _VERSION = f"{__version__} 1"
 """The next version may see another kind of archive, or other words."""
 _MAX_INDEX_BYTES = 32 << 20
@@ -126,6 +126,14 @@ def count_words(archive: ClosedArchive, call: CountWords) -> KnownWords:
     return KnownWords(head.kind, WordCounts(head.articles, counts), is_complete=not head.is_of_titles)
 
 
+def make_record(archive: ClosedArchive, _call: MakeWordRecord) -> bool:
+    """Make the record of an archive, unless it is there; return whether it was made."""
+    if _load(archive.identity):
+        return False
+    _make(archive, keep=True)
+    return True
+
+
 def _words(languages: str, question: Question) -> tuple[Word, ...]:
     """Return the words of a question; those of the last questions are kept, as many archives are asked."""
     return _find_words(languages, question.text, question.context, question.language)
@@ -149,7 +157,7 @@ def _load(identity: Identity) -> Vocabulary | None:
     record: bytes | mmap.mmap | None = _unsaved.get(identity)
     with contextlib.suppress(OSError, ValueError, msgspec.DecodeError):
         if record is None:
-            record = _read_record(_path(identity))
+            record = _read_record(files.words_path(identity))
         end = record.find(b"\n")
         head = msgspec.json.decode(record[: max(0, end)], type=_Head)
         if head.version == _VERSION:
@@ -182,7 +190,7 @@ def _make(archive: ClosedArchive, *, keep: bool) -> Vocabulary:
     is_saved = False
     if keep:
         with contextlib.suppress(OSError):
-            files.write_atomic(_path(archive.identity), record)
+            files.write_atomic(files.words_path(archive.identity), record)
             is_saved = True
     if not is_saved and len(record) <= _MAX_KEPT_BYTES:
         _unsaved[archive.identity] = record
@@ -214,7 +222,3 @@ def _terms_of_titles(archive: Archive) -> dict[bytes, int]:
 
 def _without_separators(terms: Iterable[tuple[bytes, int]]) -> dict[bytes, int]:
     return {term: count for term, count in terms if len(term) <= _MAX_TERM_BYTES and not {9, 10}.intersection(term)}
-
-
-def _path(identity: Identity) -> str:
-    return os.path.join(files.archives_directory(), identity, _FILE_NAME)

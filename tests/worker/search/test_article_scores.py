@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openzim_mcp.worker.search import article_scores, candidates
+from openzim_mcp.worker.search.article_scores import score_postings
+from openzim_mcp.worker.search.candidates import find_candidates
+from openzim_mcp.worker.search.query import parse_query
+from openzim_mcp.worker.zim import Archive
+from support.archives import write_zim
+
+_OTHERS = {f"Harbour_{number}": f"<p>A harbour with a lighthouse, {number}.</p>" for number in range(60)}
+_PAGES = _OTHERS | {
+    "Long_list": f"<p>harbour lighthouse keeper {'and other words ' * 900}</p>",
+    "Keepers": "<p>The keeper of the lighthouse: a keeper was paid. Each keeper had a lighthouse.</p>",
+}
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive("coast", [str(write_zim(tmp_path / "coast.zim", _PAGES))])
+
+
+def best_paths(archive: Archive, text: str) -> list[str]:
+    assert archive.posting_index is not None
+    scored = score_postings(archive.posting_index, parse_query(archive, text).indexed_terms)
+    assert scored is not None
+    return [article.path for article in scored]
+
+
+def test_article_that_has_words_often_is_before_one_that_has_all_of_them(archive: Archive) -> None:
+    assert best_paths(archive, "harbour lighthouse keeper")[:2] == ["Keepers", "Long_list"]
+
+
+def test_article_that_has_only_frequent_words_is_left_out_among_many(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(article_scores, "_MAX_ARTICLES", 1)
+
+    assert best_paths(archive, "harbour lighthouse keeper") == ["Keepers", "Long_list"]
+
+
+def test_lists_that_are_too_long_are_not_read(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(article_scores, "_MAX_POSTINGS", 10)
+
+    assert best_paths(archive, "harbour lighthouse keeper") == ["Keepers", "Long_list"]
+
+
+def test_words_in_groups_of_characters_are_searched_by_libzim(tmp_path: Path) -> None:
+    archive = Archive("zh", [str(write_zim(tmp_path / "zh.zim", {"灯塔": "<p>灯塔 港口</p>"}))])
+    assert archive.posting_index is not None
+
+    assert score_postings(archive.posting_index, parse_query(archive, "灯塔").indexed_terms) is None
+
+
+def test_large_archive_is_asked_by_its_lists(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "MANY_ARTICLES", 1)
+
+    found = find_candidates(archive, parse_query(archive, "harbour lighthouse keeper"), 0)
+
+    assert found.scored[0][0] == "Keepers"
+    assert found.full_matches == []
+    assert found.rank_scores["Keepers"].keys() == {"keeper", "lighthouse"}
