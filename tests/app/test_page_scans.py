@@ -41,7 +41,9 @@ def entries_kept(identity: Identity) -> int:
     """How many entries the next start need not read again."""
     with page_index.opened(identity) as database:
         assert database is not None
-        return int(database.execute("SELECT ifnull(sum(length(numbers)), 0) / 4 FROM entry_targets").fetchone()[0])
+        if not database.execute("SELECT name FROM sqlite_master WHERE name = 'entry_targets'").fetchone():
+            return 0
+        return int(database.execute("SELECT sum(length(numbers)) / 4 FROM entry_targets").fetchone()[0])
 
 
 def wait_until_complete(server: StdioServer) -> None:

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from openzim_mcp import errors
-from openzim_mcp.calls.archive import EntryRow, EntryRows, ListEntries, ProbeIndexes, ReadMetadata
+from openzim_mcp.calls.archive import Describe, EntryRow, EntryRows, ListEntries, ProbeIndexes, ReadMetadata
 from openzim_mcp.calls.reading import ReadText
 from openzim_mcp.calls.search import FindPassages, FindTitles, Question, ScoreTitles, SearchText
 from openzim_mcp.config import CacheSettings
@@ -25,7 +25,7 @@ from openzim_mcp.pool.process import WorkerProcess, start_worker
 from openzim_mcp.pool.results import ResultCache
 from openzim_mcp.token_bucket import TokenBucket
 from openzim_mcp.zimfile import ArchiveFile
-from support.archives import archive_file
+from support.archives import archive_file, write_zim
 from support.stdio_server import child_pids, is_alive
 
 pytestmark = pytest.mark.anyio
@@ -422,8 +422,31 @@ async def test_call_each_returns_results_and_errors_by_name(valid_archive: Archi
     assert steps == [(1, 2), (2, 2)]
 
 
+async def test_result_of_a_replaced_file_is_not_kept_for_the_old_one(tmp_path: Path) -> None:
+    path, other, aside = tmp_path / "a.zim", tmp_path / "b.zim", tmp_path / "aside.zim"
+    write_zim(path, {"Page": "<p>The first.</p>"}, metadata={"Title": "First"})
+    write_zim(other, {"Page": "<p>The second.</p>"}, metadata={"Title": "Second"})
+    archive = archive_file(path)
+    pool = make_pool(cache=True)
+    async with pool.running():
+        path.rename(aside)
+        other.rename(path)
+        during = await title(pool, archive)
+        with pytest.raises(errors.ArchiveChanged):
+            await pool.call(archive, Describe())
+        each = await pool.call_each([archive], Describe())
+        path.rename(other)
+        aside.rename(path)
+        after = await title(pool, archive)
+        described = await pool.call(archive, Describe())
+
+    assert (during, after) == ("Second", "First")
+    assert isinstance(each.errors["a"], errors.ArchiveChanged)
+    assert described.title == "First"
+
+
 async def test_cached_call_of_many_archives_is_answered_from_memory(valid_archive: ArchiveFile) -> None:
-    archives = [replace(valid_archive, name=f"copy{n}", identity=f"{n}") for n in range(300)]  # type: ignore[arg-type]
+    archives = [replace(valid_archive, name=f"copy{n}") for n in range(300)]
     call = ScoreTitles(["Ravenport"], [])
     pool = make_pool(cache=True)
     async with pool.running():

@@ -33,13 +33,15 @@ class Call(msgspec.Struct, Generic[Result], frozen=True, omit_defaults=True):
 
     `function` is the module below `worker/` and the function in it. If a call that `uses_index` crashes, only the
     search index of the archive is quarantined; if it has a field `use_index`, it can then be repeated without. The
-    result of a `cached` call is kept for as long as the file does not change. The function of a call that does not
+    result of a `cached` call is kept for as long as the file does not change; a result that callers keep so
+    `describes_file`: if the file is another one by then, the call fails. The function of a call that does not
     `opens_archive` gets one that it may open.
     """
 
     function: ClassVar[str] = ""
     uses_index: ClassVar[bool] = False
     cached: ClassVar[bool] = False
+    describes_file: ClassVar[bool] = False
     opens_archive: ClassVar[bool] = True
 
     @property
@@ -95,9 +97,10 @@ class Ready(Struct, frozen=True, tag="ready"):
 
 
 class Success(Struct, frozen=True, tag="success"):
-    """The result of a call."""
+    """The result of a call, and the identity of the file that it was read from; empty if that changed meanwhile."""
 
     result: msgspec.Raw
+    identity: str = ""
 
 
 class Failure(Struct, frozen=True, tag="failure"):

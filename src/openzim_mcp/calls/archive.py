@@ -33,6 +33,7 @@ class Describe(Call[Description], frozen=True):
     """Open an archive, read its first and last entries, and describe it."""
 
     function = "archive.health:describe"
+    describes_file = True
 
 
 class Namespace(Struct, frozen=True):

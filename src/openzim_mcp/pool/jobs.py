@@ -154,8 +154,8 @@ class JobRunner:
         try:
             with run.scope:
                 async with self._slots[job.queue]:
-                    run.result = await self._run_in_worker(archive, job, run)
-                if job.is_final(run.result):
+                    run.result, identity = await self._run_in_worker(archive, job, run)
+                if identity == archive.identity and job.is_final(run.result):
                     await to_thread.run_sync(self._facts.save, archive, job.fact, run.result)
             if run.scope.cancelled_caught:
                 run.error = "cancelled"
@@ -168,7 +168,9 @@ class JobRunner:
             del self._runs[archive.identity, job]
             run.finished.set()
 
-    async def _run_in_worker(self, archive: ArchiveFile, job: Job[Result], run: JobRun[Result]) -> Result:
+    async def _run_in_worker(self, archive: ArchiveFile, job: Job[Result], run: JobRun[Result]) -> tuple[Result, str]:
+        """Return the result, and the identity of the file that it is of."""
+
         def report(progress: calls.Progress) -> None:
             run.done, run.total = progress.done, progress.total
 
@@ -177,4 +179,5 @@ class JobRunner:
             reply = await worker.request(archive, job, report)
         finally:
             await worker.stop()
-        return calls.decode_result(job, require_success(archive, reply).result)
+        success = require_success(archive, reply)
+        return calls.decode_result(job, success.result), success.identity

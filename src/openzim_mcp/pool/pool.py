@@ -195,7 +195,10 @@ class Pool:
         """Return the result in a reply, and keep it if it is to be; raise the error in it."""
         success = require_success(archive, reply)
         result = calls.decode_result(call, success.result)
-        if call.cached and not getattr(result, "is_partial", False):
+        is_of_file = success.identity == archive.identity
+        if call.describes_file and not is_of_file:
+            raise errors.ArchiveChanged(f"{archive.name!r} was replaced.", hint="Ask again in a moment.")
+        if call.cached and is_of_file and not getattr(result, "is_partial", False):
             self.results.put(call, archive.identity, result, len(memoryview(success.result)))
         return result
 

@@ -188,17 +188,29 @@ class _ProgressReporter:
 
 def _dispatch(
     archives: OpenArchives, request: calls.Request, report: _ProgressReporter, deadline_seconds: float
-) -> Any:
-    """Run the function of a call on the open archive; a job gets the paths of the files, as they may be damaged."""
+) -> tuple[Any, str]:
+    """Run the function of a call on the open archive, and return its result and the identity of the file.
+
+    A job gets the paths of the files, as they may be damaged.
+    """
     call = calls.decode_call(request)
     timer.start_call(deadline_seconds, is_about_entry=call.entry is not None)
     module, _, name = call.function.partition(":")
     function = getattr(importlib.import_module(f"openzim_mcp.worker.{module}"), name)
+    name, parts = request.target.name, request.target.parts
     if isinstance(call, calls.Job):
-        return function(request.target.parts, call, report)
-    if not call.opens_archive:
-        return function(archives.closed(request.target.name, request.target.parts), call)
-    return function(archives.open(request.target.name, request.target.parts), call)
+        before = _find_identity(parts)
+        result = function(parts, call, report)
+        return result, before if _find_identity(parts) == before else ""
+    archive = archives.open(name, parts) if call.opens_archive else archives.closed(name, parts)
+    return function(archive, call), archive.identity
+
+
+def _find_identity(parts: Sequence[str]) -> str:
+    """Return the identity of a file; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        return stat_parts(parts).identity
+    return ""
 
 
 def handle_request(
@@ -207,7 +219,8 @@ def handle_request(
     """Run a call and return its result or its error."""
     try:
         try:
-            return calls.Success(calls.encode_result(_dispatch(archives, request, report, deadline_seconds)))
+            result, identity = _dispatch(archives, request, report, deadline_seconds)
+            return calls.Success(calls.encode_result(result), identity)
         except (MemoryError, ParserError) as error:
             # Any bytes are HTML to the parser and its selectors are ours: it fails only where memory ends.
             raise out_of_memory(request.target.name) from error

@@ -179,7 +179,7 @@ class LinkCollector:
         many = ((target, count) for target, count in enumerate(counts) if count >= link_index.MAX_IN_DEGREE)
         self._database.executemany("INSERT INTO many_links VALUES (?, ?)", many)
         for table in ("found_links", "link_counts", "bucket_counts"):
-            self._database.execute(f"DELETE FROM {table}")  # noqa: S608
+            self._database.execute(f"DROP TABLE {table}")
         link_index.save_in_degrees(self._identity, counts)
 
     def _merge_bucket(self, bucket: int) -> None:

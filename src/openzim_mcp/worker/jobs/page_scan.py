@@ -21,7 +21,7 @@ from openzim_mcp.worker.jobs.entry_walk import NUMBER_BITS, remove_entries, walk
 from openzim_mcp.worker.jobs.link_collector import LinkCollector
 from openzim_mcp.worker.jobs.page_mark import PageMark
 from openzim_mcp.worker.jobs.subject_collector import SubjectCollector
-from openzim_mcp.worker.zim import Archive
+from openzim_mcp.worker.zim import Archive, reduce_cluster_cache
 from openzim_mcp.zimfile import stat_parts
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ COLLECTORS: tuple[type[Collector], ...] = (LinkCollector, SubjectCollector)
 
 def scan_pages(parts: Sequence[str], job: ScanPages, report: Callable[[int, int], None]) -> PageScanResult:
     """Scan the pages of an archive, or those that are left, unless another process is doing that."""
+    reduce_cluster_cache()  # each cluster is read once
     archive = Archive(os.path.basename(parts[0]).partition(".zim")[0], parts)
     path = page_index.index_path(archive.identity)
     try:
