@@ -29,6 +29,8 @@ _POINTER_BYTES = 8
 _DIRENT_NAMESPACE_OFFSET = 3
 _RECORD = struct.Struct("<H6xI")
 """The number of the type of an entry, and that of its cluster or, of a redirect, of its target."""
+_PLACED_RECORD = struct.Struct("<H6xII")
+"""The same, with the number of the content in its cluster."""
 _PATH_OFFSET, _REDIRECT_PATH_OFFSET = 16, 12
 _MAX_PATH_BYTES = 65_536
 _MAX_TYPE_BYTES = 65_536
@@ -37,7 +39,8 @@ _MAX_RECORDS_BYTES = 4 << 20
 _REDIRECT, _FIRST_MARK = 0xFFFF, 0xFFFD
 """Numbers of types from the mark on are of redirects and of entries without content."""
 _MAX_RECORD_BYTES = 1024
-_PREFETCHED_CLUSTER_BYTES = 384 << 10
+_MIN_PREFETCHED_BYTES, _MAX_PREFETCHED_CLUSTER_BYTES = 64 << 10, 2 << 20
+_DEPTH_MARGIN = 1.15
 _COMPRESSION_MASK, _UNCOMPRESSED, _HAS_LONG_OFFSETS = 0x0F, (0, 1), 0x10
 """In the first byte of a cluster."""
 _WRITE_IDLE_SECONDS = 60
@@ -116,6 +119,13 @@ class EntryRecord(NamedTuple):
     path: bytes
     mime_type: str | None
     place: int
+
+
+class Place(NamedTuple):
+    """The cluster that a content is in, and its number there."""
+
+    cluster: int
+    number: int
 
 
 class NotAZim(Exception):
@@ -263,33 +273,48 @@ class ZimFile:
             self.prefetch(first, last - first + _MAX_RECORD_BYTES)
 
     def prefetch_content(self, header: Header, entries: Sequence[int]) -> None:
-        """Prefetch the start of the clusters of some entries, in the order of the file."""
-        found = {self._cluster_of(header, entry) for entry in entries}
-        clusters = [cluster for cluster in found if cluster is not None]
-        starts = [self.read(header.cluster_pointers + _POINTER_BYTES * cluster, _POINTER_BYTES) for cluster in clusters]
-        for start in sorted(struct.unpack("<Q", raw)[0] for raw in starts if len(raw) == _POINTER_BYTES):
-            self.prefetch(start, _PREFETCHED_CLUSTER_BYTES)
+        """Prefetch the clusters of some entries, in the order of the file, as far as these probably stand in them.
 
-    def _cluster_of(self, header: Header, entry: int) -> int | None:
-        """Return the number of the cluster of an entry; None for a redirect, and where the file is damaged."""
+        A cluster is unpacked from its start, so what is behind an entry is not needed. How many contents a cluster has
+        is not known without unpacking it: about as many as the highest number among the entries says.
+        """
+        depths: dict[int, int] = {}
+        for place in filter(None, (self._place_of(header, entry) for entry in entries)):
+            depths[place.cluster] = max(depths.get(place.cluster, 0), place.number + 1)
+        most = max(depths.values(), default=1) * (1 + 1 / max(1, len(depths)))
+        rows = ((*self._cluster_bounds(header, cluster), depth / most) for cluster, depth in depths.items())
+        for start, stop, share in sorted(rows):
+            self.prefetch(start, min(stop - start, int(share * _DEPTH_MARGIN * (stop - start)) + _MIN_PREFETCHED_BYTES))
+
+    def _cluster_bounds(self, header: Header, cluster: int) -> tuple[int, int]:
+        """Return where a cluster starts and about where it ends, at most as far as is worth prefetching."""
+        raw = self.read(header.cluster_pointers + _POINTER_BYTES * cluster, 2 * _POINTER_BYTES)
+        if len(raw) < 2 * _POINTER_BYTES:
+            return 0, 0
+        start, stop = struct.unpack("<QQ", raw)
+        return start, min(max(start, stop), start + _MAX_PREFETCHED_CLUSTER_BYTES)
+
+    def _place_of(self, header: Header, entry: int) -> Place | None:
+        """Return where the content of an entry is; None for a redirect, and where the file is damaged."""
         offset = self._entry_offset(header, entry)
-        record = b"" if offset is None else self.read(offset, _RECORD.size)
-        mime_type, cluster = _RECORD.unpack(record) if len(record) == _RECORD.size else (_REDIRECT, 0)
-        return cluster if mime_type < _FIRST_MARK else None
+        record = b"" if offset is None else self.read(offset, _PLACED_RECORD.size)
+        if len(record) < _PLACED_RECORD.size:
+            return None
+        mime_type, cluster, number = _PLACED_RECORD.unpack(record)
+        return Place(cluster, number) if mime_type < _FIRST_MARK else None
 
     def content_range(self, entry: int) -> range | None:
         """Return where the content of an entry stands in the file; None if it is compressed, or a redirect."""
         header = self.header()
-        cluster, offset = self._cluster_of(header, entry), self._entry_offset(header, entry)
-        if cluster is None or offset is None:
+        place = self._place_of(header, entry)
+        if place is None:
             return None
-        (start,) = struct.unpack("<Q", self._read_all(header.cluster_pointers + _POINTER_BYTES * cluster, 8))
-        (blob,) = struct.unpack("<I", self._read_all(offset + _RECORD.size, 4))
+        (start,) = struct.unpack("<Q", self._read_all(header.cluster_pointers + _POINTER_BYTES * place.cluster, 8))
         (mark,) = self._read_all(start, 1)
         if mark & _COMPRESSION_MASK not in _UNCOMPRESSED:
             return None
         size, code = (8, "<QQ") if mark & _HAS_LONG_OFFSETS else (4, "<II")
-        first, last = struct.unpack(code, self._read_all(start + 1 + size * blob, 2 * size))
+        first, last = struct.unpack(code, self._read_all(start + 1 + size * place.number, 2 * size))
         return range(start + 1 + first, start + 1 + last)
 
     def _read_all(self, offset: int, length: int) -> bytes:

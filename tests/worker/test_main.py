@@ -17,6 +17,7 @@ from libzim.reader import get_cluster_cache_max_size
 from openzim_mcp import calls, errors, worker
 from openzim_mcp.calls.archive import Describe
 from openzim_mcp.calls.search import EstimateAnswer, Question, SearchText
+from openzim_mcp.worker import main
 from openzim_mcp.worker.main import OpenArchives, _ProgressReporter, handle_request
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search.answer import estimate_answer
@@ -87,6 +88,16 @@ def test_least_recently_used_archives_are_closed_first(town_zim: Path, tmp_path:
     archives.open("3", [str(tmp_path / "3.zim")])
 
     assert open_files_in(tmp_path) == {"2", "0", "3"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
+def test_many_archives_are_not_all_kept_open(town_zim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "_MAX_OPEN", 2)
+    archives = OpenArchives(max_descriptors=1000, max_data_bytes=UNLIMITED)
+
+    open_copies(archives, town_zim, tmp_path, 4)
+
+    assert open_files_in(tmp_path) == {"2", "3"}
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")

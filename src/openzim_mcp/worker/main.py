@@ -44,6 +44,8 @@ except ImportError:  # Windows has no such limits
 CALL_MODULES = (archive, links, page, places, reading, search, subjects)
 """Imported so that every call is registered."""
 _GRACE_SECONDS = 2
+_MAX_OPEN = 32
+"""How many archives stay open: each takes 0.3 MB and 0.6 ms to open again; two workers have those of most libraries."""
 _RESERVED_DESCRIPTORS = 64
 _MAX_DESCRIPTORS = 4096
 _MAX_INDEXES = 3
@@ -86,7 +88,9 @@ class OpenArchives:
         if _data_bytes() > self._max_data_bytes:
             reduce_cluster_cache()
         while self._open and (
-            self._descriptors_after(parts) > self._max_descriptors or _data_bytes() > self._max_data_bytes
+            len(self._open) >= _MAX_OPEN
+            or self._descriptors_after(parts) > self._max_descriptors
+            or _data_bytes() > self._max_data_bytes
         ):
             _, (_, archive) = self._open.popitem(last=False)
             forget_documents(archive)
