@@ -7,7 +7,7 @@
 - cost: the job on archives of ../shared/zims and on a made one (the texts of `wiki_real_pub`, repeated, each with 100
   links by a power law): CPU per page, MB of pages per second, bytes per link on disk, peak memory (in brackets: before
   the job). Each archive in a process of its own.
-- memory: the job on a made archive with many short articles: resident memory at each tenth of the pages.
+- memory: the job on a made archive with many short articles: memory at each tenth of the pages.
 - beside: the median time of a question to a server without and with the job beside it, in turns of ten questions.
 - importance: links of pages, drawn at random: is the entry that a link leads to the first one found for its text
   (title), and for the first four letters of it (suggestion), without and with the index? The links also make the
@@ -40,6 +40,7 @@ from openzim_mcp import page_index
 from openzim_mcp.calls.archive import ScanPages
 from openzim_mcp.calls.reading import FindRelated
 from openzim_mcp.calls.search import FindTitles, SuggestTitles
+from openzim_mcp.memory import return_large_blocks
 from openzim_mcp.worker.jobs.page_scan import scan_pages
 from openzim_mcp.worker.link_index import load_in_degrees
 from openzim_mcp.worker.readers import is_page
@@ -131,10 +132,10 @@ def report_cost(articles: int, max_chars: int) -> None:
             subprocess.run([sys.executable, __file__, "--scan", path], check=True)
 
 
-def resident_mb(pid: int | str = "self") -> float:
-    """Return the memory of a process in MB."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+def own_memory() -> float:
+    """Return the memory of this process in MB, without the files that it has mapped."""
+    _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text(encoding="utf-8").split())
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def report_memory(articles: int) -> None:
@@ -148,15 +149,16 @@ def report_memory(articles: int) -> None:
 
 def measure_memory(path: str) -> None:
     """Scan an archive in this process, and print its memory meanwhile."""
-    before, levels = resident_mb(), []
+    return_large_blocks()  # as a worker does
+    before, levels = own_memory(), []
 
     def note_memory(done: int, of: int) -> None:
         if done % max(1, of // 10) == 0:
-            levels.append(resident_mb() - before)
+            levels.append(own_memory() - before)
 
     scan_pages([path], ScanPages(), note_memory)
     print("MB at each tenth of the pages:", " ".join(f"{level:.0f}" for level in levels))
-    print(f"MB at the end: {resident_mb() - before:.0f}; at most: {peak_memory() * 1.048576 - before:.0f}")
+    print(f"MB at the end: {own_memory() - before:.0f}")
 
 
 def scan_for_ever(path: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from openzim_mcp import errors
 from openzim_mcp.worker.jobs import entry_walk
 from openzim_mcp.worker.jobs.entry_walk import NUMBER_BITS, walk_entries
 from openzim_mcp.worker.zim import Archive
@@ -31,7 +32,7 @@ def database() -> Iterator[sqlite3.Connection]:
 
 
 def check(archive: Archive, database: sqlite3.Connection) -> None:
-    numbers, pages = walk_entries(archive, database)
+    numbers, pages = walk_entries(archive, database, lambda: None)
 
     found = [page & ((1 << NUMBER_BITS) - 1) for page in pages]
     assert {archive.path_by_id(number) for number in found} == set(NAMES)
@@ -77,7 +78,7 @@ def test_walk_that_was_ended_goes_on_at_the_next_block(
         while True:
             steps = 0
             try:
-                walk_entries(archive, database)
+                walk_entries(archive, database, lambda: None)
             except KeyboardInterrupt:
                 ended += 1
                 database.rollback()
@@ -93,7 +94,19 @@ def test_walk_that_was_ended_goes_on_at_the_next_block(
 def test_entries_that_were_walked_are_not_read_again(
     archive: Archive, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    walk_entries(archive, database)
+    walk_entries(archive, database, lambda: None)
     monkeypatch.setattr(Archive, "records", lambda *_: pytest.fail("records are read again"))
 
+    check(archive, database)
+
+
+def test_entries_of_a_replaced_file_are_not_kept(archive: Archive, database: sqlite3.Connection) -> None:
+    def fail() -> None:
+        raise errors.ArchiveChanged("replaced")
+
+    with pytest.raises(errors.ArchiveChanged):
+        walk_entries(archive, database, fail)
+    database.rollback()
+
+    assert database.execute("SELECT count(*) FROM entry_targets").fetchone() == (0,)
     check(archive, database)

@@ -123,7 +123,8 @@ FRAGMENTS = (
     "<textarea>", "</textarea>", "<template>", "</template>", "<svg>", "</svg>", "<math>", "</math>", "<select>",
     "</select>", "<noscript>", "</noscript>", "<iframe>", "</iframe>", "<![CDATA[", "]]>", "<?php", "< ", " > ", '"',
     "'", "=", "&amp;", '<i title="<a href=P2>">', '<i title="navbox">', "navbox references", '<div data-x="<!--">',
-    "<h2>", "</h2>", "</a>", "text", "<br/>", "<base href='x/'>", "<section>", "</section>",
+    "<NAV>", "</Nav>", '<DIV CLASS="navbox">', "</DIV>", "<h2>", "</h2>", "</a>", "text", "<br/>",
+    "<base href='x/'>", "<section>", "</section>",
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from openzim_mcp.worker.readers import is_page
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from openzim_mcp.worker.zim import Archive
 
@@ -47,12 +47,16 @@ class Entries(NamedTuple):
     pages: array[int]
 
 
-def walk_entries(archive: Archive, database: sqlite3.Connection) -> Entries:
-    """Return the entries of an archive; what was read before is taken from the tables, and no transaction is open."""
+def walk_entries(archive: Archive, database: sqlite3.Connection, require_same_file: Callable[[], None]) -> Entries:
+    """Return the entries of an archive; what was read before is taken from the tables, and no transaction is open.
+
+    `require_same_file` is called before a block is kept: it raises an error if the file is another one by then.
+    """
     (known,) = database.execute("SELECT ifnull(max(block), -1) + 1 FROM entry_targets").fetchone()
     for block in range(known, -(-archive.entry_count // _BLOCK_ENTRIES)):
         database.execute("BEGIN")
         _add_block(archive, database, block)
+        require_same_file()
         database.execute("COMMIT")
     for table in ("entry_paths", "entry_pages"):
         _merge_blocks(database, table)

@@ -106,7 +106,7 @@ class _Scan:
         if page_index.read_property(self._database, "state") == "complete":
             self._mark.remove()
             return PageScanResult(is_complete=True)
-        numbers, pages = walk_entries(self._archive, self._database)
+        numbers, pages = walk_entries(self._archive, self._database, self._require_same_file)
         done = page_index.read_property(self._database, "done")
         start = done if isinstance(done, int) else 0
         self._collectors = [collector(self._archive, numbers, self._database, self._job) for collector in COLLECTORS]
@@ -138,6 +138,10 @@ class _Scan:
         pause = max(_FIRST_SAVE_SECONDS, _SAVE_SHARE * (now - self._started_at))
         return now - self._saved_at >= min(_MAX_SAVE_SECONDS, pause)
 
+    def _require_same_file(self) -> None:
+        if stat_parts(self._parts).identity != self._archive.identity:
+            raise errors.ArchiveChanged(f"{self._archive.name!r} is being replaced.", hint="Ask again in a moment.")
+
     def _commit_in_time(self) -> None:
         if self._is_time_to_save():
             self._database.execute("COMMIT")
@@ -146,8 +150,7 @@ class _Scan:
 
     def _save(self, done: int, of: int) -> None:
         """Commit what was found on the pages so far, unless the file was changed while it was read."""
-        if stat_parts(self._parts).identity != self._archive.identity:
-            raise errors.ArchiveChanged(f"{self._archive.name!r} is being replaced.", hint="Ask again in a moment.")
+        self._require_same_file()
         for collector in self._collectors:
             collector.save()
         page_index.write_property(self._database, "done", done)

@@ -36,7 +36,7 @@ _NEEDS_PARSER = re.compile(
 )
 """What an element with other rules may not contain, to be left out as it is."""
 _NO_STRUCTURE = bytes(code for code in range(256) if code not in b"<>='\"")
-_IRREGULAR = re.compile(rb"""<(?:="[^"<>]*"|='[^'<>]*'|=(?!["']))*+(?!>)""")
+_IRREGULAR = re.compile(rb"""<(?:""|="[^"<>]*"|='[^'<>]*'|=(?!["']))*+(?!>)""")
 """A tag in a tag, or an attribute that holds a bracket, in a page that is reduced to brackets, quotes and `=`."""
 _MARKS = (b"nav", b"reflist", b"references")
 """What is left out has one of these in its tag."""
@@ -102,7 +102,7 @@ def find_links(raw: bytes) -> dict[bytes, None]:
         raise Unsure
     text, lower = _without_code(raw)
     # Nearly all attributes and tags are gone before the slower search.
-    structure = text.translate(None, _NO_STRUCTURE).replace(b'=""', b"").replace(b"<>", b"")
+    structure = text.translate(None, _NO_STRUCTURE).replace(b'=""', b"").replace(b"<>", b".")
     if _IRREGULAR.search(structure):
         raise Unsure
     links: dict[bytes, None] = {}
