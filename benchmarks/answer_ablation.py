@@ -16,7 +16,7 @@ from unittest import mock
 from openzim_mcp.app.query import archive_fit, questions
 from openzim_mcp.app.query.archive_fit import count_words, kind_fit, select_archives
 from openzim_mcp.calls.search import Estimate, EstimateAnswer, FindPassages, Passages, Question, WordCounts
-from openzim_mcp.worker.search import answer_features, answer_ranking, candidate_pages, word_search
+from openzim_mcp.worker.search import answer_features, answer_ranking, candidate_pages
 from openzim_mcp.worker.search.answer import estimate_answer, find_passages
 from openzim_mcp.worker.zim import Archive
 
@@ -49,9 +49,6 @@ ABLATIONS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "without the lead of the article": partial(without_weights, "lead"),
     "without rough passages": partial(
         mock.patch.object, candidate_pages, "_LIMITS", ((math.inf, candidate_pages.ReadingLimits(12, 12, 12)),)
-    ),
-    "without passages near in meaning": partial(
-        mock.patch.object, word_search, "find_near", lambda _index, _question: []
     ),
     "without weights for descriptions": partial(
         mock.patch.multiple,

@@ -6,7 +6,6 @@ import pytest
 
 from openzim_mcp.worker.search.language import language_by_code
 from openzim_mcp.worker.search.passage_index import using_words
-from openzim_mcp.worker.search.passage_vectors import TextBits, load_encoder
 from openzim_mcp.worker.search.query import Term
 from openzim_mcp.worker.search.word_index import StemTokenizer, WordIndex
 from openzim_mcp.worker.zim import Archive
@@ -106,23 +105,3 @@ def test_language_of_a_text_is_that_of_its_script() -> None:
     assert tokenize("Running dogs") == "run dog"
     assert tokenize("собаки бежали") == "собак бежа"
     assert tokenize("東京都") == "東京 京都"
-
-
-def test_page_is_found_by_what_it_means(tmp_path: Path) -> None:
-    encoder = load_encoder()
-    assert encoder
-    path = write_zim(tmp_path / "x.zim", PAGES, metadata={"Language": "eng"})
-    build_index(path)
-    with using_words(Archive("x", [str(path)])) as index:
-        assert index
-        (first, *_) = index.find_near(encoder.encode(encoder.components("circulation of the body ceases")), 3)
-    assert first.path == "Myocardial_infarction"
-    assert first.passages
-
-
-def test_vectors_are_made_of_english_archives_only(tmp_path: Path) -> None:
-    path = write_zim(tmp_path / "x.zim", PAGES, metadata={"Language": "fra"})
-    build_index(path)
-    with using_words(Archive("x", [str(path)])) as index:
-        assert index
-        assert index.find_near(TextBits(1, 1), 3) == []

@@ -42,8 +42,6 @@ class AnswerFeatures(NamedTuple):
     """Below 1 for a page that only leads to others."""
     named_start: float
     """Whether the passage starts the page whose name is all that the question says: "what does X say?"."""
-    is_near: float
-    """Whether the passage is one of the nearest of the archive in meaning."""
     thinness: float
     """How little running text there is beside pictures and lists of names: 1 is none."""
     table: float
@@ -79,7 +77,6 @@ ANSWER_WEIGHTS = AnswerFeatures(
     references=-0.06,
     quality=0.09,
     named_start=0.4,
-    is_near=0.03,
     thinness=-0.18,
     table=-0.1,
 )

@@ -82,7 +82,7 @@ class AnswerRanking:
     ) -> None:
         self._query = query
         self._question = query.question
-        self.ranked = [*passages[:MAX_RANKED_PASSAGES], *filter(_is_near, passages[MAX_RANKED_PASSAGES:])]
+        self.ranked = passages[:MAX_RANKED_PASSAGES]
         self._qualities = qualities
         self._words = frozenset(find_words(normalize(query.question.text)))
         stem = query.language.stem
@@ -173,7 +173,6 @@ class AnswerRanking:
             references=kind == "references",
             quality=self._qualities.get(ranked.page.path, 1.0),
             named_start=self._is_named_start(page, passage),
-            is_near=_is_near(ranked),
             thinness=_thinness(passage.text),
             table=passage.text.lstrip().startswith("|"),
         )
@@ -297,10 +296,6 @@ def _thinness(text: str) -> float:
     running = _LIST_OF_NAMES.sub("", _PICTURE.sub("", text)).strip()
     is_short_by_itself = len(running) == len(text.strip())
     return 0.0 if is_short_by_itself else max(0.0, 1 - len(running) / _RUNNING_CHARS)
-
-
-def _is_near(ranked: RankedPassage) -> bool:
-    return any(ranked.passage is near for near in ranked.page.near_passages)
 
 
 class _PageText:

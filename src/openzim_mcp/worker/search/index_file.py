@@ -8,12 +8,10 @@ of another archive is ignored and written again.
     page_names    rowid = pages.id, names                   title, titles of redirects, texts of links to it   (FTS5)
     passages      id, page, chars                           a row per passage, those of a page one after the other
     passage_text  rowid = passages.id, title, headings, text                                                   (FTS5)
-    vectors       signs, large                              one row: what each passage means, in English archives
     properties    name, value                               version, uuid, state, tokens
 
 A token of the FTS5 tables is a word (`word_index.py`) or a group of three characters (`trigram_index.py`), as the
-property `tokens` tells; `passage_vectors.py` describes the vectors. As the text of a page is stored with its sections,
-a question needs no page to be parsed.
+property `tokens` tells. As the text of a page is stored with its sections, a question needs no page to be parsed.
 
 Other data moves in as tables of its own that refer to `pages.id`: links as (page, target), places as (page, latitude,
 longitude), the text of other kinds of content as rows of `passages`. A new table raises `VERSION`; the job fills it in
@@ -35,7 +33,6 @@ import msgspec
 
 from openzim_mcp.text import normalize
 from openzim_mcp.worker.document import Passage, PassageKind, Section, SectionKind
-from openzim_mcp.worker.search.passage_vectors import join_bits, load_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -43,11 +40,10 @@ if TYPE_CHECKING:
 
     from openzim_mcp.calls.archive import PassageIndexState
     from openzim_mcp.worker.document import PageText
-    from openzim_mcp.worker.search.passage_vectors import TextBits, TextEncoder
 
 Tokens = Literal["english", "stems", "trigrams"]
 
-VERSION = 5
+VERSION = 6
 MAX_TEXT_BYTES = 50_000_000
 """Archives with more text are not indexed: building would take minutes and as much disk as the text."""
 MAX_DOCUMENT_BYTES = 200_000_000
@@ -64,7 +60,6 @@ CREATE TABLE pages (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, first_passage INTEGER NOT NULL, content BLOB NOT NULL
 );
 CREATE TABLE passages (id INTEGER PRIMARY KEY, page INTEGER NOT NULL, chars INTEGER NOT NULL);
-CREATE TABLE vectors (signs BLOB NOT NULL, large BLOB NOT NULL);
 """
 # English is stemmed by SQLite, several times faster than here; of other languages, stems are indexed. `ascii` takes
 # every character but ASCII punctuation and spaces as part of a token; these five stand inside words.
@@ -185,7 +180,6 @@ class IndexWriter:
             "CREATE VIRTUAL TABLE vocabulary USING fts5vocab(passage_text, 'row');"
         )
         self._database.execute("BEGIN")
-        self._vectors = _Vectors(load_encoder() if self._tokens == "english" else None)
 
     def _close(self) -> None:
         self._database.close()
@@ -208,7 +202,6 @@ class IndexWriter:
             above = headings.above(passage.section)
             tokens = (self.passages, title_tokens, above, self._tokenize(passage.text))
             insert("INSERT INTO passage_text (rowid, title, headings, text) VALUES (?, ?, ?, ?)", tokens)
-            self._vectors.add(passage.text, f"{title} {above}")
         return self._pages
 
     def add_names(self, page: int, names: Iterable[str]) -> None:
@@ -227,7 +220,6 @@ class IndexWriter:
             self._database.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608
         properties = {"version": str(VERSION), "uuid": self._uuid, "state": state, "tokens": self._tokens}
         self._database.executemany("INSERT INTO properties VALUES (?, ?)", properties.items())
-        self._database.execute("INSERT INTO vectors VALUES (?, ?)", join_bits(self._vectors.rows))
         self._database.execute("COMMIT")
         self._database.execute("VACUUM")
         self._database.close()
@@ -240,22 +232,6 @@ class IndexWriter:
 def _leave_out(_text: str) -> str:
     """Return nothing for a title or heading, where columns are not told apart."""
     return ""
-
-
-class _Vectors:
-    """What the passages mean, one after the other; nothing without an encoder."""
-
-    def __init__(self, encoder: TextEncoder | None) -> None:
-        self._encoder = encoder
-        self._above: tuple[str, list[float] | None] = ("", None)
-        self.rows: list[TextBits] = []
-
-    def add(self, text: str, headings: str) -> None:
-        if self._encoder is None:
-            return
-        if headings != self._above[0]:
-            self._above = (headings, self._encoder.components(headings))
-        self.rows.append(self._encoder.encode(self._encoder.components(text), self._above[1]))
 
 
 class _Headings:

@@ -78,8 +78,6 @@ class Page(NamedTuple):
     prior: float
     selected_passages: Sequence[Passage] | None = None
     """The passages to rank, if not all."""
-    near_passages: Sequence[Passage] = ()
-    """Those of them that are near to the question in meaning."""
 
     @property
     def ranked_passages(self) -> Sequence[Passage]:
@@ -127,10 +125,8 @@ def _select_passages(rows: list[_Row], estimates: list[float]) -> list[int]:
     selected = []
     counts: Counter[str] = Counter()
     for rank, number in enumerate(sorted(range(len(rows)), key=lambda number: -estimates[number])):
-        page, passage = rows[number]
-        path = page.path
-        is_near = any(passage is near for near in page.near_passages)
-        if rank < _MAX_SCORED_PASSAGES or counts[path] < _MIN_PASSAGES_PER_ARTICLE or is_near:
+        path = rows[number].page.path
+        if rank < _MAX_SCORED_PASSAGES or counts[path] < _MIN_PASSAGES_PER_ARTICLE:
             selected.append(number)
         counts[path] += 1
     return selected

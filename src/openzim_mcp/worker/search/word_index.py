@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from openzim_mcp.text import normalize
 from openzim_mcp.worker.search.index_file import DAMAGED, IndexFile, quote_token
 from openzim_mcp.worker.search.language import detect_language
-from openzim_mcp.worker.search.passage_vectors import PassageBits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from openzim_mcp.worker.search.passage_vectors import TextBits
     from openzim_mcp.worker.search.query import Term
 
 _TITLE_WEIGHT, _HEADING_WEIGHT, _TEXT_WEIGHT = 2.0, 1.5, 1.0
@@ -112,23 +110,6 @@ class WordIndex(IndexFile):
         best = sorted(scores, key=lambda page: (-scores[page], page))[:limit]
         paths = self._paths(best)
         return [PageHit(paths[page], scores[page], passages[page]) for page in best if page in paths]
-
-    def find_near(self, asked: TextBits, limit: int) -> list[PageHit]:
-        """Return the pages with the passages nearest in meaning to a question, as many passages as asked for."""
-        found = {row.position + 1: row.similarity for row in self._vectors.nearest(asked, limit)}
-        marks = ", ".join("?" * len(found))
-        query = f"SELECT passages.id, path FROM passages JOIN pages ON page = pages.id WHERE passages.id IN ({marks})"  # noqa: S608
-        paths = dict(self._database.execute(query, tuple(found)))
-        pages: dict[str, list[int]] = {}
-        for passage in found:
-            if passage in paths:
-                pages.setdefault(paths[passage], []).append(passage)
-        return [PageHit(path, found[passages[0]], passages) for path, passages in pages.items()]
-
-    @cached_property
-    def _vectors(self) -> PassageBits:
-        rows = self._database.execute("SELECT signs, large FROM vectors").fetchall()
-        return PassageBits(*rows[0]) if rows else PassageBits(b"", b"")
 
     def terms_in(self, passage: int, terms: Iterable[Term]) -> set[Term]:
         """Return which of some terms a passage contains, in its text, headings or title."""

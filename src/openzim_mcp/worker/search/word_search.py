@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache
@@ -11,7 +10,6 @@ from openzim_mcp.worker.search import titles
 from openzim_mcp.worker.search.candidates import FULL_MATCH_SCORE, score_articles, score_titles_and_mentions
 from openzim_mcp.worker.search.fulltext import SearchResults, pages_with_quotes, rank_pages
 from openzim_mcp.worker.search.language import script_of
-from openzim_mcp.worker.search.passage_vectors import load_encoder
 from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.search.ranking import Page
 
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from openzim_mcp.calls.search import Question, TitleMatchKind, WordCounts
     from openzim_mcp.worker.document import Passage
     from openzim_mcp.worker.search.index_file import StoredPage
-    from openzim_mcp.worker.search.passage_vectors import TextBits
     from openzim_mcp.worker.search.query import ParsedQuery
     from openzim_mcp.worker.search.word_index import PageHit, WordIndex
     from openzim_mcp.worker.zim import Archive
@@ -34,10 +31,6 @@ _MAX_UNFOUND_PASSAGES = 120
 """So many passages are ranked of a page of which only the whole, or its title, was found."""
 _PASSAGE_SHARE = 0.3
 """How much the best passage counts beside the words of the whole article."""
-_MAX_NEAR_PASSAGES = 20
-_NEAR_SHARE = 0.5
-"""How much the similarity of its nearest passage adds to a page."""
-_MAX_CACHED_QUESTIONS = 16
 _COVERED_PAGES = 4
 _TITLE_COVERAGE = 0.5
 """How much more a word counts that stands in the title."""
@@ -53,42 +46,21 @@ def search_words(archive: Archive, index: WordIndex, question: Question, counts:
     title_matches = _title_matches(archive, query)
     # A question may name things from all over an article, which no passage has together.
     candidates = find_candidates(archive, index, query, score_articles(archive, query), _PASSAGE_SHARE)
-    near = find_near(index, question)
     scores = dict.fromkeys(title_matches, full_score) | candidates.scores
-    for page in near:
-        scores[page.path] = scores.get(page.path, 0.0) + _NEAR_SHARE * full_score * max(0.0, page.score)
     for path in pages_with_quotes(archive, question):
         scores.setdefault(path, full_score)
         title_matches.setdefault(path, "prefix")  # read first, without a bonus
     scores = _prefer_script(archive, question.text, scores)
-    near_passages = {page.path: page.passages for page in near}
-    pages = _read_pages(index, query, Candidates(scores, candidates.passages, near_passages), title_matches)
+    pages = _read_pages(index, query, Candidates(scores, candidates.passages), title_matches)
     passages, hits = rank_pages(pages, query, title_matches)
     return SearchResults(query, passages, hits, [], {})
 
 
 class Candidates(NamedTuple):
-    """The scores of pages by path, the best first, and the ids of the passages that were found there.
-
-    `near` are the ids of passages that are near in meaning.
-    """
+    """The scores of pages by path, the best first, and the ids of the passages that were found there."""
 
     scores: dict[str, float]
     passages: dict[str, list[int]]
-    near: dict[str, list[int]]
-
-
-@lru_cache(_MAX_CACHED_QUESTIONS)
-def _encode_question(text: str) -> TextBits | None:
-    encoder = load_encoder()
-    components = encoder.components(text) if encoder else None
-    return encoder.encode(components) if encoder and components else None
-
-
-def find_near(index: WordIndex, question: Question) -> list[PageHit]:
-    """Return the pages with passages that are near to a question in meaning; the table of vectors is English."""
-    asked = _encode_question(question.text) if question.language in {"", "en"} else None
-    return index.find_near(asked, _MAX_NEAR_PASSAGES) if asked else []
 
 
 def _title_matches(archive: Archive, query: ParsedQuery) -> dict[str, TitleMatchKind]:
@@ -111,7 +83,7 @@ def find_candidates(
         score = passage_share * FULL_MATCH_SCORE * query.total_weight * min(1.0, page.score)
         scores[page.path] = scores.get(page.path, 0.0) + score
     scores = score_titles_and_mentions(archive, query, scores)
-    return Candidates(scores, {page.path: page.passages for page in pages}, {})
+    return Candidates(scores, {page.path: page.passages for page in pages})
 
 
 def _find_pages(archive: Archive, index: WordIndex, query: ParsedQuery) -> list[PageHit]:
@@ -134,10 +106,8 @@ def _read_pages(
         if stored is None:
             continue
         prior = min(1.0, scores[path] / (FULL_MATCH_SCORE * query.total_weight))
-        near = candidates.near.get(path, [])
-        selected = _select_passages(stored, [*candidates.passages.get(path, []), *near])
-        near_passages = [stored.passage(passage - stored.first_passage) for passage in near]
-        pages.append(Page(path, stored.title, stored, prior, selected, near_passages))
+        selected = _select_passages(stored, candidates.passages.get(path, []))
+        pages.append(Page(path, stored.title, stored, prior, selected))
         chars += sum(len(passage.text) for passage in selected)
         if len(pages) >= _MAX_READ_PAGES or chars >= _MAX_READ_CHARS:
             break
