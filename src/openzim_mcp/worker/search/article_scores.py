@@ -45,7 +45,7 @@ def score_postings(index: PostingIndex, terms: Sequence[Term]) -> list[ScoredArt
     try:
         counts = _read_counts(index, terms)
         return None if counts is None else _best_articles(index, terms, counts)
-    except NotReadable:
+    except (NotReadable, OSError):  # libzim is asked instead, and says what is wrong
         return None
 
 
