@@ -113,7 +113,7 @@ class _KnownLengths:
         if start not in self._groups:
             self._size += count
         try:
-            self._groups[start] = Postings(array("I", group.articles[:count]), array("I", group.counts[:count]))
+            self._groups[start] = Postings(array("I", group.articles[:count]), array("I", [*group.counts[:count]]))
         except OverflowError as error:
             raise NotReadable from error
         self._starts = sorted(self._groups)
