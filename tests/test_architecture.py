@@ -61,7 +61,6 @@ OWNERS = {
         "worker/reading/long_documents.py",
         "worker/search/candidates.py",
         "worker/search/index_blocks.py",
-        "worker/search/index_postings.py",
         "worker/search/spelling.py",
         "worker/search/vocabulary.py",
         "worker/search/word_search.py",

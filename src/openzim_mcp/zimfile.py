@@ -11,8 +11,9 @@ import hashlib
 import os
 import struct
 import time
+import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, NewType
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, NewType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -133,10 +134,16 @@ class NotAZim(Exception):
 
 
 class ZimFile:
-    """Random access to a file in one or more parts."""
+    """Random access to a file in one or more parts.
 
-    def __init__(self, parts: Sequence[str]) -> None:
+    With `keeps_open` its parts stay open as long as it is used: the system reads ahead in what is read in sequence.
+    """
+
+    def __init__(self, parts: Sequence[str], *, keeps_open: bool = False) -> None:
         self._parts = parts
+        self._open_parts = [open(part, "rb", buffering=0) for part in parts] if keeps_open else []  # noqa: SIM115
+        for file in self._open_parts:
+            weakref.finalize(self, file.close)
         sizes = [os.stat(part).st_size for part in parts]
         self._ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
         self.size = self._ends[-1]
@@ -147,13 +154,18 @@ class ZimFile:
         while length > len(content) and offset + len(content) < self.size:
             position = offset + len(content)
             part = bisect.bisect_right(self._ends, position)
-            with open(self._parts[part], "rb") as file:
+            with self._opened(part) as file:
                 file.seek(position - (self._ends[part - 1] if part else 0))
                 chunk = file.read(length - len(content))
             if not chunk:
                 break
             content += chunk
         return bytes(content)
+
+    def _opened(self, part: int) -> contextlib.AbstractContextManager[BinaryIO]:
+        if self._open_parts:
+            return contextlib.nullcontext(self._open_parts[part])
+        return open(self._parts[part], "rb")
 
     def prefetch(self, offset: int, length: int) -> None:
         """Let the system read a part of the file in few large requests, where it can; return at once."""

@@ -617,7 +617,7 @@ class Archive:
             return None
         with contextlib.suppress(errors.ArchiveUnusable, NotAZim, NotReadable), self._translated_errors():
             entry = self._entry_at(_FULLTEXT_INDEX)
-            file = ZimFile(self._parts)
+            file = ZimFile(self._parts, keeps_open=True)
             place = file.content_range(entry._index) if entry else None  # noqa: SLF001
             return PostingIndex(lambda at, size: file.read(place.start + at, size)) if place else None
         return None

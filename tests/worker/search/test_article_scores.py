@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from openzim_mcp.worker.search import article_scores, candidates
 from openzim_mcp.worker.search.article_scores import score_postings
 from openzim_mcp.worker.search.candidates import find_candidates
+from openzim_mcp.worker.search.index_postings import PostingIndex
 from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.zim import Archive
 from support.archives import write_zim
@@ -53,6 +55,21 @@ def test_words_in_groups_of_characters_are_searched_by_libzim(tmp_path: Path) ->
     assert archive.posting_index is not None
 
     assert score_postings(archive.posting_index, parse_query(archive, "灯塔").indexed_terms) is None
+
+
+def test_file_that_cannot_be_read_is_left_to_libzim(archive: Archive) -> None:
+    content = archive.read_fulltext_index(1 << 30)
+    is_lost = False
+
+    def read(at: int, size: int) -> bytes:
+        if is_lost:
+            raise OSError(errno.EIO, "input/output error")
+        return content[at : at + size]
+
+    index = PostingIndex(read)
+    is_lost = True
+
+    assert score_postings(index, parse_query(archive, "harbour keeper").indexed_terms) is None
 
 
 def test_large_archive_is_asked_by_its_lists(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:

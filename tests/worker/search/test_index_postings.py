@@ -68,3 +68,14 @@ def test_damaged_lists_end_with_an_error_or_other_articles(zims: Path) -> None:
             index.path(next(iter(articles), 1))
         except (NotReadable, ValueError):
             continue
+
+
+def test_lengths_of_short_articles_are_kept(tmp_path: Path) -> None:
+    pages = {f"Page_{number}": f"<p>{'kelp ' * number}</p>" for number in range(1, 60)}
+    index = posting_index(Archive("kelp", [str(write_zim(tmp_path / "kelp.zim", pages))]))
+    articles = sorted(articles_of(index, "kelp"))
+
+    first, again = dict(index.lengths(articles)), dict(index.lengths(articles))
+
+    assert first == again
+    assert sum(first.values()) / len(first) == pytest.approx(index.average_length)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.search.index_postings import PostingIndex
     from openzim_mcp.worker.search.query import Term
 
-_MAX_POSTINGS = 400_000
-"""How many entries of the lists are read, the rarest words first: some 40 ms. What is left out is most frequent."""
+_MAX_POSTINGS = 1_000_000
+"""How many entries of the lists are read, the rarest words first: some 60 ms. What is left out is most frequent."""
 _MAX_ARTICLES = 4000
 """Once so many articles have one of the rarer words, those with a more frequent one only are left out."""
-_MAX_MEASURED, _MAX_NAMED = 200, 60
+_MAX_MEASURED, _MAX_NAMED = 300, 60
 """Of how many articles the length is read, and of how many the path: each is elsewhere in the index."""
-_SATURATION, _LENGTH_SHARE = 0.5, 0.3
+_SATURATION, _LENGTH_SHARE = 0.5, 0.2
 """A word counts half if an article of average length has it so often; and how much the length counts in that."""
 _MAX_COUNT = 64
 
@@ -45,7 +45,7 @@ def score_postings(index: PostingIndex, terms: Sequence[Term]) -> list[ScoredArt
     try:
         counts = _read_counts(index, terms)
         return None if counts is None else _best_articles(index, terms, counts)
-    except NotReadable:
+    except (NotReadable, OSError):  # libzim is asked instead, and says what is wrong
         return None
 
 

@@ -8,23 +8,23 @@ article continue it. The lengths of the articles are such a list, too. The other
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
+from array import array
 from typing import TYPE_CHECKING, NamedTuple
-
-from cachetools import LRUCache
 
 from openzim_mcp.worker.search.index_blocks import HEADER_BYTES, BlockTree, NotReadable, read_header, read_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from openzim_mcp.worker.search.index_blocks import Read
 
 _LENGTHS_KEY = b"\0\xe0"
 _NUMBER_SEPARATOR, _ESCAPED_ZERO = b"\0", b"\0\xff"
 _KEPT_LENGTHS = 1 << 19
-"""Lengths of so many articles are kept: two megabytes."""
+"""Lengths of so many articles are kept: four megabytes."""
 _LONG_NUMBER = re.compile(rb"[\x80-\xff]+[\x00-\x7f]")
 _PLUS_ONE = bytes((*range(1, 256), 0))
 _PATH_START = 2
@@ -45,7 +45,7 @@ class PostingIndex:
         header = read_header(read(0, HEADER_BYTES))
         self._words = BlockTree(read, header.words)
         self._documents = BlockTree(read, header.documents)
-        self._lengths: LRUCache[bytes, dict[int, int]] = LRUCache(_KEPT_LENGTHS, len)
+        self._known_lengths = _KnownLengths()
         self.average_length = header.word_count / max(1, header.document_count)
 
     def count(self, term: str) -> int:
@@ -64,23 +64,21 @@ class PostingIndex:
             else:
                 return
 
-    def lengths(self, articles: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield some articles, which are sorted, with the number of their words; the average if that is not known."""
-        near: dict[int, int] = {}
+    def lengths(self, articles: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield some articles with the number of their words; the average if that is not known."""
         for article in articles:
-            if article not in near:
-                near = self._lengths_around(article)
-            yield article, near.get(article, int(self.average_length))
+            length = self._known_lengths.find(article)
+            if length is None:
+                self._read_lengths(article)
+                length = self._known_lengths.find(article)
+            yield article, int(self.average_length) if length is None else length
 
-    def _lengths_around(self, article: int) -> dict[int, int]:
+    def _read_lengths(self, article: int) -> None:
         key = self._words.last_key_to(_LENGTHS_KEY + _pack_number(article))
-        if key is None or not key.startswith(_LENGTHS_KEY):
-            return {}
-        if key not in self._lengths:
+        if key is not None and key.startswith(_LENGTHS_KEY):
             row = self._words.find(key) or b""
-            postings = _first_postings(row) if key == _LENGTHS_KEY else _next_postings(key[len(_LENGTHS_KEY) :], row)
-            self._lengths[key] = dict(zip(postings.articles, postings.counts, strict=False))
-        return self._lengths[key]
+            is_first = key == _LENGTHS_KEY
+            self._known_lengths.add(_first_postings(row) if is_first else _next_postings(key[len(_LENGTHS_KEY) :], row))
 
     def path(self, article: int) -> str:
         """Return the path of an article, as entries are found by."""
@@ -88,6 +86,37 @@ class PostingIndex:
         if not row:
             raise NotReadable
         return row[_PATH_START:].decode(errors="replace")
+
+
+class _KnownLengths:
+    """Lengths that were read, in groups of neighbours: eight bytes for each."""
+
+    def __init__(self) -> None:
+        self._groups: dict[int, Postings] = {}
+        self._starts: list[int] = []
+        self._size = 0
+
+    def find(self, article: int) -> int | None:
+        """Return the length of an article, if its group was read."""
+        at = bisect.bisect_right(self._starts, article) - 1
+        if at < 0:
+            return None
+        articles, lengths = self._groups[self._starts[at]]
+        position = bisect.bisect_left(articles, article)
+        return lengths[position] if position < len(articles) and articles[position] == article else None
+
+    def add(self, group: Postings) -> None:
+        """Keep a group; the others are dropped if they are too many."""
+        if self._size + len(group.articles) > _KEPT_LENGTHS:
+            self._groups, self._size = {}, 0
+        start, count = group.articles[0], min(len(group.articles), len(group.counts))
+        if start not in self._groups:
+            self._size += count
+        try:
+            self._groups[start] = Postings(array("I", group.articles[:count]), array("I", [*group.counts[:count]]))
+        except OverflowError as error:
+            raise NotReadable from error
+        self._starts = sorted(self._groups)
 
 
 def _first_postings(row: bytes) -> Postings:
