@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,9 +44,10 @@ def open_archives(server: StdioServer) -> set[str]:
 def _open_archives(server: StdioServer) -> Iterator[str]:
     for pid in server.worker_pids:
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            target = os.readlink(descriptor)
-            if target.endswith(".zim"):
-                yield Path(target).stem
+            with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+                target = os.readlink(descriptor)
+                if target.endswith(".zim"):
+                    yield Path(target).stem
 
 
 def ask(server: StdioServer, query: str) -> str:
