@@ -5,11 +5,11 @@
     python benchmarks/people.py --only calibration           one part, printed
     python benchmarks/people.py --only cost --server "CMD {zimdir}"   another server, or an older version
 
-There are three sets of questions: a public one in ../shared/eval/people, which nobody looks at who works on this
-project, people.jsonl, and people_second.jsonl, which was written later and which nobody looks at either. Both were
-written for this project and are in the public domain (CC0). Their questions were written with a page of an archive
-open, then phrased as somebody would who has not read it, in other words than the text's. A row names the page
-(`archive`, `path`) and strings of which any one in a reply counts as the answer. The kinds are
+There are three sets of questions: a public one in ../shared/eval/people, people.jsonl, and people_second.jsonl, which
+was written later. Weights are fitted on people.jsonl only; replies to the others are read to find kinds of defects.
+The last two sets were written for this project and are in the public domain (CC0), with a page of an archive open, then
+phrased as somebody would who has not read it, in other words than the text's. A row names the page (`archive`, `path`)
+and strings of which any one in a reply counts as the answer. The kinds are
 
 - what is asked for: who, when, where, number, what, why, yesno, list, compare, howto, code, word (its meaning);
 - how: quote (first lines, lines to complete, who said it), chatty (with greetings, politeness, a story), typo (misspelt
