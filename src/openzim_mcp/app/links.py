@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import ArchiveRequest, OptionalArchive, check_start, resume
 from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.app.page_scans import IndexProgress
 from openzim_mcp.app.reading import read_or_closest
 from openzim_mcp.app.references import locate_entry
-from openzim_mcp.calls import Struct
 from openzim_mcp.calls.links import DescribeLinks, FindInbound, InboundLink
 from openzim_mcp.calls.reading import EntryResult, FindRelated, FindSimilar, LinkRow, ReadLinks, RelatedArticle
 from openzim_mcp.calls.search import SearchText
@@ -66,13 +66,6 @@ class LinksRequest(ArchiveRequest):
     def cost(self) -> tuple[Operation, int]:
         """Return what the request is charged as, and how often."""
         return OPERATIONS[self.direction], 1
-
-
-class IndexProgress(Struct, frozen=True):
-    """How many of the pages of an archive have been read for its index."""
-
-    done: int
-    of: int
 
 
 class LinksPage(EntryResult, frozen=True, kw_only=True):

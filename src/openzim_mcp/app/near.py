@@ -11,6 +11,7 @@ import msgspec
 from openzim_mcp import cursors, errors
 from openzim_mcp.app.arguments import require_text, resume
 from openzim_mcp.app.caller import LOCAL, Caller
+from openzim_mcp.app.page_scans import IndexProgress
 from openzim_mcp.app.reading import read_or_closest
 from openzim_mcp.app.references import find_holders, locate_entry
 from openzim_mcp.app.search import (
@@ -76,13 +77,6 @@ class NearHit(Struct, frozen=True, kw_only=True):
     snippet: str | None = None
 
 
-class ScanProgress(Struct, frozen=True):
-    """How many of the pages have been read for the index of places."""
-
-    done: int
-    of: int
-
-
 class NearPage(Struct, frozen=True, kw_only=True):
     """A page of the articles near a place, the nearest first; not `complete` while archives are indexed."""
 
@@ -94,7 +88,7 @@ class NearPage(Struct, frozen=True, kw_only=True):
     offset: int
     limit: int
     complete: bool
-    progress: ScanProgress | None = None
+    progress: IndexProgress | None = None
     next_cursor: str | None
     done: bool
     total_is_estimate: bool = False
@@ -244,11 +238,11 @@ def incomplete_note(app: App) -> str:
     return _NOT_COMPLETE if app.settings.index.enabled else _SWITCHED_OFF
 
 
-def sum_progress(hits: Mapping[str, PlaceHits]) -> ScanProgress | None:
+def sum_progress(hits: Mapping[str, PlaceHits]) -> IndexProgress | None:
     """Return how many pages of some archives have been read; None if all were."""
     if not any(row.is_partial for row in hits.values()):
         return None
-    return ScanProgress(sum(row.done for row in hits.values()), sum(row.of for row in hits.values()))
+    return IndexProgress(sum(row.done for row in hits.values()), sum(row.of for row in hits.values()))
 
 
 async def _add_snippets(

@@ -35,6 +35,13 @@ _MAX_CRASHES = 6
 _BYTES_PER_MB = 1_000_000
 
 
+class IndexProgress(Struct, frozen=True):
+    """How many of the pages of one archive, or of several, have been read for the index."""
+
+    done: int
+    of: int
+
+
 class IndexReport(Struct, frozen=True):
     """How many of the pages of an archive have been read for its index."""
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 from openzim_mcp.app.archives import ArchiveMetadata  # noqa: TC001  msgspec evaluates annotations
 from openzim_mcp.app.health import ServerHealth  # noqa: TC001
-from openzim_mcp.app.near import Center, ScanProgress  # noqa: TC001
+from openzim_mcp.app.near import Center  # noqa: TC001
+from openzim_mcp.app.page_scans import IndexProgress  # noqa: TC001
 from openzim_mcp.app.query.excerpts import CitedPassage, Source  # noqa: TC001
 from openzim_mcp.calls import Struct
 from openzim_mcp.calls.reading import Elsewhere, TextMatch, TocEntry  # noqa: TC001
@@ -55,7 +56,7 @@ class HitPage(Struct, frozen=True, kw_only=True):
     archives_failed: int = 0
     near: Center | None = None
     complete: bool | None = None
-    progress: ScanProgress | None = None
+    progress: IndexProgress | None = None
 
 
 class TitleSuggestion(Struct, frozen=True, kw_only=True):

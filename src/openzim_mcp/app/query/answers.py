@@ -89,7 +89,7 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
         passages,
         counts,
         is_library=len(context.archives) > 1,
-        corrected=corrected.get(passages[0].archive, {}) if passages else {},
+        corrected=_corrected_for_best(passages, corrected),
     )
     return Evidence(
         question=question,
@@ -104,6 +104,11 @@ async def find_evidence(context: QueryContext, query: str) -> Evidence:
             *(row for answer in found.results.values() for row in answer.partly_read),
         ],
     )
+
+
+def _corrected_for_best(passages: Sequence[Passage], corrected: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Return the words that were corrected in the archive of the best passage."""
+    return corrected.get(passages[0].archive, {}) if passages else {}
 
 
 def merge_passages(answers: dict[str, Passages], fits: dict[str, float]) -> list[Passage]:
@@ -198,7 +203,7 @@ def _what_is_missing(evidence: Evidence) -> str:
     if "now" in evidence.question.kinds:
         return "this asks about the present or about you, and the archives hold neither."
     best = evidence.passages[0] if evidence.passages else None
-    corrected = evidence.corrected.get(best.archive, {}) if best else {}
+    corrected = _corrected_for_best(evidence.passages, evidence.corrected)
     unknown = [word for word in unknown_words(evidence.question, evidence.counts) if word not in corrected]
     if unknown:
         return f"no archive has {_name_words(unknown)}."

@@ -7,6 +7,7 @@ from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.app.query.archive_fit import word_weights
+from openzim_mcp.app.query.question_words import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -115,7 +116,7 @@ def find_signals(
     others = (row.score for row in passages if (row.archive, row.path) != (best.archive, best.path))
     shortness = min(1.0, _SHORT_QUESTION_WORDS / (len(weights) or 1))
     missing = max((weights.get(word, 0.0) for word in best.lack.words), default=0.0)
-    is_english = question.language in {"", "en"}
+    is_english = question.language in ENGLISH
     is_missing = any(word not in corrected for word in unknown_words(question, counts))
     is_fact = question.answer_type in _FACT_TYPES
     typed = max(row.fit.typed_window for row in passages[:_COMPARED_PASSAGES] if row.path == best.path)

@@ -37,6 +37,8 @@ _SCRIPTS = (
     (re.compile("[\u0590-\u05ff]"), "he"),
 )
 """The language of a question by its script; the languages of a Latin script are told apart by their words."""
+ENGLISH = frozenset({"", "en"})
+"""A question whose words tell no language may be in English."""
 _ENGLISH_HOMOGRAPHS = frozenset("art casa come comen mari mort nata nato peso prix re rei rey roi tod wo".split())
 """English words that name a relation in other languages."""
 _ENGLISH_CONJUNCTIONS = frozenset({"when", "where"})
@@ -89,7 +91,7 @@ def question_words() -> dict[str, dict[str, list[str]]]:
 
 def function_words(language: str) -> frozenset[str]:
     """Return the common words of a language, in which they may mean something else than in the others."""
-    if language in {"", "en"}:
+    if language in ENGLISH:
         return _ENGLISH_HOMOGRAPHS
     return frozenset(map(normalize, question_words().get(language, {}).get("function", [])))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.app.query.patterns import load_vocabulary, simplify
 from openzim_mcp.app.query.question_words import (
+    ENGLISH,
     asking_words,
     correct_asking_words,
     detect_language,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 _QUESTION_WORD_FIRST = frozenset({"", "de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru"})
 """Languages in which a question starts with the word that asks; in others it may stand anywhere."""
-_ENGLISH = frozenset({"", "en"})
-"""A question whose words tell no language may be in English."""
 _MAX_CACHED_QUESTIONS = 256
 _MIN_QUOTE_WORDS = 3
 _MIN_SENTENCE_WORDS = 3
@@ -110,7 +109,7 @@ def analyze_question(text: str) -> Question:
     core, context = (whole, "") if "quote" in _find_kinds(simplify(text), "", None) else _split_context(whole)
     core, place = _split_place(core)
     language = detect_language(simplify(core))
-    if language in _ENGLISH:
+    if language in ENGLISH:
         core = correct_asking_words(core)
     simplified = simplify(core)
     answer_type, type_term = find_answer_type(simplified, language)

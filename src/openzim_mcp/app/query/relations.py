@@ -11,12 +11,11 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from openzim_mcp.app.query.question_words import ENGLISH
 from openzim_mcp.text import fact_key, is_unspaced_script, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-_ENGLISH = frozenset({"", "en"})
 
 
 class Relation(NamedTuple):
@@ -311,7 +310,7 @@ def find_relations(text: str, ignored: Collection[str] = (), language: str = "en
     ]
     rows = [row for row, terms in found if terms]
     words = (word for _, terms in found for term in terms for word in term.split())
-    said = [row.said if language in _ENGLISH else f"{row.said}|{row.asked}" for row in rows]
+    said = [row.said if language in ENGLISH else f"{row.said}|{row.asked}" for row in rows]
     return AskedRelations(
         terms=list(dict.fromkeys(words)),
         words=list(dict.fromkeys(normalize(word.rstrip("*")) for text in said for word in text.split("|"))),
