@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_MAX_ATTEMPTS = 3
-"""A document that ends the process is left out of the next attempt."""
+_MAX_ATTEMPTS = 5
+"""A page or document that ends the process twice is left out of the next attempt."""
 
 
 class _Request(NamedTuple):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,42 @@ def test_interrupted_build_leaves_the_old_index(zim: Path, monkeypatch: pytest.M
 
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir() if file.suffix == ".part"] == []
+
+
+ENDING_BUILD = """
+import os, sys
+from openzim_mcp.calls.archive import BuildPassageIndex
+from openzim_mcp.worker.jobs import passage_index as job
+
+def ending_at(read):
+    return lambda archive, item: os._exit(3) if item.path in sys.argv[2:] else read(archive, item)
+
+job.read_document, job.read_whole = ending_at(job.read_document), ending_at(job.read_whole)
+print(job.build_passage_index(sys.argv[1:2], BuildPassageIndex(), lambda *_: None).skipped)
+"""
+
+
+def build_until_ended(zim: Path, *paths: str) -> subprocess.CompletedProcess[bytes]:
+    """Build the index in a process that ends when it reads one of some entries."""
+    command = [sys.executable, "-c", ENDING_BUILD, str(zim), *paths]
+    return subprocess.run(command, check=False, capture_output=True)
+
+
+def test_document_is_indexed_after_one_process_ended_while_reading_it(zim: Path) -> None:
+    ended = build_until_ended(zim, "notes.txt")
+
+    result = build_index(zim)
+
+    assert ended.returncode == 3
+    assert (result.state, result.passages, result.skipped) == ("complete", 3, 0)
+
+
+def test_entries_that_end_two_processes_each_are_left_out(zim: Path) -> None:
+    runs = [build_until_ended(zim, "Two", "notes.txt") for _ in range(5)]
+
+    assert [run.returncode for run in runs] == [3, 3, 3, 3, 0]
+    assert runs[-1].stdout.split() == [b"2"]
+    assert not Path(f"{index_path(Archive('x', [str(zim)]).identity)}.reading").exists()
 
 
 def test_unwritable_cache_is_an_error(zim: Path) -> None:

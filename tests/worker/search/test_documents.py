@@ -17,7 +17,6 @@ from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.reading.article import read_article
 from openzim_mcp.worker.search.answer import find_passages
 from openzim_mcp.worker.search.fulltext import search_text
-from openzim_mcp.worker.search.passage_index import index_path
 from openzim_mcp.worker.zim import Archive
 from support.archives import build_index, write_zim
 from support.epubs import write_epub
@@ -111,23 +110,6 @@ def test_article_of_a_document_has_its_listed_title(path: Path) -> None:
     call = ReadArticle("files/fm 10.pdf", requested="files/fm 10.pdf", offset=0, max_chars=500)
 
     assert read_article(Archive("shelf", [str(path)]), call).markdown.startswith("# Field manual of water\n")
-
-
-def test_document_that_ended_the_process_is_left_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(archive: Archive, item: object) -> object:
-        if getattr(item, "path", "") == "files/knots.pdf":
-            raise SystemExit("as if the process had ended")
-        return original(archive, item)  # type: ignore[arg-type]
-
-    original = job.read_whole
-    monkeypatch.setattr(job, "read_whole", read)
-    with pytest.raises(SystemExit):
-        build_index(path)
-
-    result = build_index(path)
-
-    assert (result.state, result.skipped) == ("complete", 1)
-    assert not Path(f"{index_path(Archive('shelf', [str(path)]).identity)}.reading").exists()
 
 
 def test_book_in_another_format_is_indexed_once(tmp_path: Path) -> None:

@@ -113,11 +113,10 @@ class _Scan:
         self._database.execute("BEGIN")
         self._save(start, len(pages))
         for position in range(start, len(pages)):
-            if position == self._mark.suspect:
+            number = pages[position] & _NUMBER_MASK
+            if self._mark.is_suspect(number):
                 self._save(position, len(pages))
-            was_read = self._mark.begin(position)
-            if was_read:
-                self._read_page(pages[position] & _NUMBER_MASK)
+            was_read = self._read_page(number)
             self._skipped += not was_read
             report(position, len(pages))
             if not was_read or self._is_time_to_save():
@@ -127,11 +126,16 @@ class _Scan:
         size = os.path.getsize(page_index.index_path(self._archive.identity))
         return PageScanResult(is_complete=True, pages=len(pages), bytes=size, skipped=self._skipped)
 
-    def _read_page(self, number: int) -> None:
+    def _read_page(self, number: int) -> bool:
+        """Hand a page to all collectors; False if it must not be read."""
+        if not self._mark.begin(number):
+            return False
         page = self._archive.read_page(number, _MAX_PAGE_BYTES)
         if page is not None:
             for collector in self._collectors:
                 collector.add(number, page.path, page.content)
+        self._mark.end(number)
+        return True
 
     def _is_time_to_save(self) -> bool:
         now = time.monotonic()

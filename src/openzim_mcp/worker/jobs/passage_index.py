@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from openzim_mcp import errors, files
 from openzim_mcp.calls.archive import PassageIndexResult
+from openzim_mcp.worker.jobs.page_mark import PageMark
 from openzim_mcp.worker.readers import is_page, is_prose
 from openzim_mcp.worker.readers.builder import DocumentBuilder
 from openzim_mcp.worker.readers.entry import embedded_paths, read_document
@@ -61,60 +62,38 @@ def build_passage_index(
             if not files.try_lock(lock.fileno()):
                 return PassageIndexResult(None)
             limit = MAX_DOCUMENT_BYTES if has_documents(archive) else None
-            with IndexWriter(path, archive.uuid, tokens_of(archive), tokenizer(archive), limit) as writer:
-                return _write_index(writer, archive, report, _CrashLog(f"{path}.reading"))
+            with (
+                IndexWriter(path, archive.uuid, tokens_of(archive), tokenizer(archive), limit) as writer,
+                contextlib.closing(PageMark(f"{path}.reading")) as mark,
+            ):
+                result = _write_index(writer, archive, report, mark)
+                mark.remove()
+                return result
     except (OSError, sqlite3.Error) as error:
         raise errors.FileNotWritable(f"The index of {archive.name!r} cannot be written: {error}.") from error
 
 
 def _write_index(
-    writer: IndexWriter, archive: Archive, report: Callable[[int, int], None], crashes: _CrashLog
+    writer: IndexWriter, archive: Archive, report: Callable[[int, int], None], mark: PageMark
 ) -> PassageIndexResult:
     try:
         if len(archive.content) > _MAX_ENTRIES:
             raise TooLarge
-        skipped = _PageReader(writer, archive, crashes).add_pages(report)
+        skipped = _PageReader(writer, archive, mark).add_pages(report)
     except TooLarge:
         writer.clear()
         return PassageIndexResult("too_large", text_bytes=writer.text_bytes, index_bytes=writer.finish("too_large"))
-    crashes.remove()
     size = writer.finish("complete")
     return PassageIndexResult("complete", writer.passages, writer.text_bytes, size, skipped)
-
-
-class _CrashLog:
-    """Remembers in a file which document is being read: one that ended the process is left out the next time."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self.paths: list[str] = []
-        with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
-            self.paths = file.read().split("\0")
-
-    @contextlib.contextmanager
-    def reading(self, path: str) -> Iterator[None]:
-        """Note that a document is being read, and that it was read."""
-        self._write([*self.paths, path])
-        yield
-        self._write(self.paths)
-
-    def _write(self, paths: Sequence[str]) -> None:
-        with open(self._path, "w", encoding="utf-8", errors="replace") as file:
-            file.write("\0".join(paths))
-
-    def remove(self) -> None:
-        """Forget everything: the index is complete."""
-        with contextlib.suppress(OSError):
-            os.unlink(self._path)
 
 
 class _PageReader:
     """Reads all pages of an archive into an index, then adds what each is called by redirects and links."""
 
-    def __init__(self, writer: IndexWriter, archive: Archive, crashes: _CrashLog) -> None:
+    def __init__(self, writer: IndexWriter, archive: Archive, mark: PageMark) -> None:
         self._writer = writer
         self._archive = archive
-        self._crashes = crashes
+        self._mark = mark
         self._embedded: set[str] = set()
         """The subtitles and documents that were read with the page that shows them."""
         self._translated_chars = 0
@@ -125,37 +104,38 @@ class _PageReader:
 
     def add_pages(self, report: Callable[[int, int], None]) -> int:
         """Add all pages that can be read, and return how many cannot."""
-        pages: list[str] = []
-        documents: list[str] = []
-        for path, is_web_page in self._text_paths():
-            (pages if is_web_page else documents).append(path)
+        pages: list[tuple[int, str]] = []
+        documents: list[tuple[int, str]] = []
+        for number, path, is_web_page in self._texts():
+            (pages if is_web_page else documents).append((number, path))
         skipped = 0
-        for number, path in enumerate([*pages, *documents]):
-            report(number, len(pages) + len(documents))
-            if path in self._crashes.paths:
-                skipped += 1
-            elif path not in self._embedded and not self._is_other_format(path):
-                skipped += not self._read_page(path)
+        for position, (number, path) in enumerate([*pages, *documents]):
+            report(position, len(pages) + len(documents))
+            if path not in self._embedded and not self._is_other_format(path):
+                skipped += not self._add_entry(number, path)
         self._add_names()
         return skipped
 
-    def _read_page(self, path: str) -> bool:
+    def _add_entry(self, number: int, path: str) -> bool:
         """Add a page or document, and return whether it could be read."""
         try:
             item = self._archive.find_entry(path)
-            if item is None:
+            if item is None or item.size > (_MAX_ENTRY_BYTES if is_page(item.mime_type) else _MAX_DOCUMENT_BYTES):
                 return True
-            if is_page(item.mime_type):
-                if item.size <= _MAX_ENTRY_BYTES:
-                    self._embedded.update(embedded_paths(self._archive, item))
-                    self._add_page(item, self._with_translations(item, read_document(self._archive, item)))
-            elif item.size <= _MAX_DOCUMENT_BYTES:
-                with self._crashes.reading(path):
-                    document = read_whole(self._archive, item)
-                self._add_page(item, document)
+            if not self._mark.begin(number):
+                return False
+            document = self._read_entry(item)
+            self._mark.end(number)
+            self._add_page(item, document)
         except (errors.OpenZimMcpArchiveError, UnicodeError):
             return False
         return True
+
+    def _read_entry(self, item: Item) -> Document:
+        if not is_page(item.mime_type):
+            return read_whole(self._archive, item)
+        self._embedded.update(embedded_paths(self._archive, item))
+        return self._with_translations(item, read_document(self._archive, item))
 
     def _with_translations(self, item: Item, document: Document) -> Document:
         """Return a page of a video with its transcripts in all the languages that the archive names."""
@@ -189,12 +169,12 @@ class _PageReader:
         other = f"{cover[1]}.{cover[2]}" if cover else _BOOK_FORMAT.sub("", path)
         return other != path and self._archive.look_up(path=other) is not None
 
-    def _text_paths(self) -> Iterator[tuple[str, bool]]:
-        """Yield the paths of all texts, and whether they are web pages, and note the titles of redirects."""
+    def _texts(self) -> Iterator[tuple[int, str, bool]]:
+        """Yield the numbers and paths of all texts, and whether they are web pages; note the titles of redirects."""
         for number in self._archive.content:
             entry = self._archive.entry_by_id(number)
             if entry.redirect_to is None and is_prose(entry.mime_type, entry.path):
-                yield entry.path, is_page(entry.mime_type)
+                yield number, entry.path, is_page(entry.mime_type)
             elif entry.redirect_to and len(entry.title) <= _MAX_NAME_CHARS:
                 titles = self._redirect_titles[entry.redirect_to]
                 if len(titles) < _MAX_NAMES:
