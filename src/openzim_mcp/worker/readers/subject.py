@@ -32,7 +32,7 @@ _QUOTED_ITEM = rb'"https?:\\?/\\?/(?:www\.)?' + _ITEM
 _ITEM_ROWS = (
     re.compile(rb"wikidata\.org\\?/wiki\\?/Special:EntityPage\\?/Q(\d{1,10})\b"),
     re.compile(rb'"mainEntity"\s{0,20}:\s{0,20}(?:\{\s{0,20}"@id"\s{0,20}:\s{0,20})?' + _QUOTED_ITEM),
-    re.compile(rb'"sameAs"\s{0,20}:\s{0,20}(?:\[[^\]]{0,2000}?)?' + _QUOTED_ITEM),
+    re.compile(rb'"sameAs"\s{0,20}:\s{0,20}(?:\[[^\[\]]{0,2000}?)?' + _QUOTED_ITEM),
     # Not those of listings, as Wikivoyage has them: each is a place on the page.
     re.compile(rb"<(?![^<>]{0,2000}\b(?:vcard|listing)\b)[^<>]{0,2000}\sdata-wikidata=[\"']?Q(\d{1,10})\b"),
     # "Edit this at Wikidata" beside a fact, and below the identifiers.
