@@ -37,7 +37,7 @@ LAYERS = [
 ]
 # A folder owns a library for all of its modules.
 OWNERS = {
-    "libzim": {"worker/zim.py"},
+    "libzim": {"worker/zim/"},
     "mcp": {"http/", "protocol/"},
     "mcp_types": {"http/", "protocol/"},
     "pydantic": {"config.py", "config_errors.py", "http/app.py", "app/", "protocol/", "web/"},
@@ -57,6 +57,7 @@ OWNERS = {
         "pool/results.py",
         "worker/archive/browse.py",
         "worker/page_timer.py",
+        "worker/path_blocks.py",
         "worker/reading/article.py",
         "worker/reading/long_documents.py",
         "worker/search/candidates.py",
@@ -64,7 +65,7 @@ OWNERS = {
         "worker/search/spelling.py",
         "worker/search/vocabulary.py",
         "worker/search/word_search.py",
-        "worker/zim.py",
+        "worker/zim/search_indexes.py",
     },
     "jwt": {"http/oauth.py"},
     "redis": {"http/redis_limits.py"},

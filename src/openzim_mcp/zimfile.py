@@ -129,6 +129,22 @@ class Place(NamedTuple):
     number: int
 
 
+class RecordBlock(NamedTuple):
+    """The records of entries that stand beside each other, as they are in the file, and where each starts in it."""
+
+    first_entry: int
+    offsets: Sequence[int]
+    raw: bytes
+
+    def path(self, entry: int) -> str | None:
+        """Return the path of an entry, without its namespace; None if its record is damaged."""
+        start = self.offsets[entry - self.first_entry]
+        is_redirect = self.raw[start : start + 2] == _REDIRECT.to_bytes(2, "little")
+        path_start = start + (_REDIRECT_PATH_OFFSET if is_redirect else _PATH_OFFSET)
+        end = self.raw.find(b"\0", path_start)
+        return self.raw[path_start:end].decode(errors="replace") if end >= 0 else None
+
+
 class NotAZim(Exception):
     """The file does not start with a ZIM header that can be read; the message says why."""
 
@@ -215,6 +231,11 @@ class ZimFile:
         offset: int | None = struct.unpack("<Q", pointer)[0] if len(pointer) == _POINTER_BYTES else None
         return offset
 
+    def _entry_offsets(self, header: Header, entries: range) -> list[int]:
+        """Return where the records of some entries are; fewer where the file ends too early."""
+        pointers = self.read(header.path_pointers + _POINTER_BYTES * entries.start, _POINTER_BYTES * len(entries))
+        return [offset for (offset,) in struct.iter_unpack("<Q", pointers[: len(pointers) // 8 * 8])]
+
     def namespaces(self) -> dict[str, range]:
         """Return each namespace with the numbers of its entries.
 
@@ -248,9 +269,7 @@ class ZimFile:
         types = self._mime_types(header)
         stop = header.entry_count if stop is None else min(stop, header.entry_count)
         for start in range(first_entry, stop, _RECORDS_AT_ONCE):
-            count = min(_RECORDS_AT_ONCE, stop - start)
-            pointers = self.read(header.path_pointers + _POINTER_BYTES * start, _POINTER_BYTES * count)
-            offsets = [offset for (offset,) in struct.iter_unpack("<Q", pointers[: len(pointers) // 8 * 8])]
+            offsets = self._entry_offsets(header, range(start, min(start + _RECORDS_AT_ONCE, stop)))
             first, last = min(offsets, default=0), max(offsets, default=0)
             are_near = last - first <= _MAX_RECORDS_BYTES
             near = self.read(first, last - first + _MAX_RECORD_BYTES) if are_near else b""
@@ -276,6 +295,17 @@ class ZimFile:
         namespace = chr(raw[start + _DIRENT_NAMESPACE_OFFSET])
         name = None if mime_type == _REDIRECT else types[mime_type]
         return EntryRecord(number, namespace, raw[path_start:path_end], name, place)
+
+    def read_block(self, header: Header, entries: range) -> RecordBlock | None:
+        """Return the records of some entries, read at once; None if they do not stand beside each other."""
+        offsets = self._entry_offsets(header, entries)
+        if len(offsets) < len(entries):
+            return None
+        first, last = min(offsets), max(offsets)
+        if last - first > _MAX_RECORDS_BYTES:
+            return None
+        raw = self.read(first, last - first + _MAX_RECORD_BYTES)
+        return RecordBlock(entries.start, [offset - first for offset in offsets], raw)
 
     def prefetch_records(self, header: Header, entries: range) -> None:
         """Prefetch the records of some entries that stand beside each other."""

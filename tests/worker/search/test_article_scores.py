@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openzim_mcp.worker.search import article_scores, candidates
+from openzim_mcp.worker.search import archive_size, article_scores
 from openzim_mcp.worker.search.article_scores import score_postings
 from openzim_mcp.worker.search.candidates import find_candidates
 from openzim_mcp.worker.search.index_postings import PostingIndex
@@ -34,6 +34,17 @@ def best_paths(archive: Archive, text: str) -> list[str]:
 
 def test_article_that_has_words_often_is_before_one_that_has_all_of_them(archive: Archive) -> None:
     assert best_paths(archive, "harbour lighthouse keeper")[:2] == ["Keepers", "Long_list"]
+
+
+def test_article_about_a_word_is_before_one_that_has_it_as_often(tmp_path: Path) -> None:
+    passing = f"<p>{'the keeper of a lighthouse went by ' * 4}{'while others spoke of storms ' * 60}</p>"
+    pages = {"Storms": passing, "Towers": f"<p>{'the keeper of a lighthouse went by ' * 4}</p>"}
+    archive = Archive("coast", [str(write_zim(tmp_path / "coast.zim", _OTHERS | pages))])
+
+    assert archive.posting_index is not None
+    towers, storms, *_ = score_postings(archive.posting_index, parse_query(archive, "lighthouse keeper").terms) or ()
+    assert (towers.path, storms.path) == ("Towers", "Storms")
+    assert towers.topic > 2 * storms.topic > 0
 
 
 def test_article_that_has_only_frequent_words_is_left_out_among_many(
@@ -73,7 +84,7 @@ def test_file_that_cannot_be_read_is_left_to_libzim(archive: Archive) -> None:
 
 
 def test_large_archive_is_asked_by_its_lists(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidates, "MANY_ARTICLES", 1)
+    monkeypatch.setattr(archive_size, "MANY_ARTICLES", 1)
 
     found = find_candidates(archive, parse_query(archive, "harbour lighthouse keeper"), 0)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openzim_mcp.calls.search import WordCounts
-from openzim_mcp.worker.search import candidates
+from openzim_mcp.worker.search import archive_size, candidates
 from openzim_mcp.worker.search.candidates import Candidates, find_candidates
 from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.zim import Archive
@@ -35,7 +35,7 @@ def test_articles_with_some_words_are_candidates(isles: Archive) -> None:
 def test_kept_searches_are_scored_by_the_weights_of_the_query(
     isles_zim: Path, monkeypatch: pytest.MonkeyPatch, many_articles: int
 ) -> None:
-    monkeypatch.setattr(candidates, "MANY_ARTICLES", many_articles)
+    monkeypatch.setattr(archive_size, "MANY_ARTICLES", many_articles)
     counts = WordCounts(1000, {"banks": 1, "amber": 900})
     first, second = (Archive("isles", [str(isles_zim)]) for _ in range(2))
 
@@ -79,7 +79,7 @@ def test_number_of_searches_is_bounded(isles: Archive) -> None:
 def test_single_words_of_a_large_archive_are_searched_only_without_enough_candidates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, enough: int, *, is_found: bool
 ) -> None:
-    monkeypatch.setattr(candidates, "MANY_ARTICLES", 1)
+    monkeypatch.setattr(archive_size, "MANY_ARTICLES", 1)
     monkeypatch.setattr(candidates, "_ENOUGH_CANDIDATES", enough)
     both = {f"Both_{number}": "<p>Amber comes in banks.</p>" for number in range(3)}
     archive = Archive("x", [str(write_zim(tmp_path / "x.zim", {**both, "Single": "<p>Amber glows.</p>"}))])

@@ -8,6 +8,7 @@ import pytest
 
 from openzim_mcp.calls.search import Question
 from openzim_mcp.languages import three_letter_code, two_letter_code
+from openzim_mcp.worker.search import archive_size
 from openzim_mcp.worker.search import language as languages
 from openzim_mcp.worker.search.language import Word, detect_language, language_by_code
 from openzim_mcp.worker.search.query import Term, parse_query
@@ -23,6 +24,24 @@ def test_rare_words_weigh_more(isles: Archive) -> None:
     assert [term.word for term in parsed.indexed_terms] == ["founded", "ravenport", "harbour"]
     assert parsed.terms[0].weight > parsed.terms[1].weight > 0
     assert (parsed.corrected, parsed.unknown_words) == ({}, [])
+
+
+class WithoutSearches(Archive):
+    """An archive that must not be searched for a word that its index has, as that reads other places than its list."""
+
+    def frequency(self, words: str) -> int:
+        assert words == "xylographic"
+        return super().frequency(words)
+
+
+def test_words_of_a_large_archive_are_counted_by_its_lists(zims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(zims / "built/wiki_real_pub.zim")
+    question = "Who founded the monasteries of the 12th century, a xylographic one?"
+    searched = parse_query(Archive("wiki", [path]), question, counts=None)
+    monkeypatch.setattr(archive_size, "MANY_ARTICLES", 1)
+
+    assert parse_query(WithoutSearches("wiki", [path]), question, counts=None).terms == searched.terms
+    assert [term.word for term in searched.terms if not term.frequency] == ["xylographic"]
 
 
 def test_only_whole_words_of_the_query_are_corrected(isles: Archive) -> None:

@@ -8,13 +8,13 @@ import pytest
 
 from openzim_mcp.calls.reading import FindClosestTitle
 from openzim_mcp.calls.search import FindTitles, SearchText, SuggestTitles
-from openzim_mcp.worker import zim
-from openzim_mcp.worker.search import candidates, fulltext
+from openzim_mcp.worker.search import archive_size, title_ranges
 from openzim_mcp.worker.search.fulltext import search_text
 from openzim_mcp.worker.search.spelling import correct_word
 from openzim_mcp.worker.search.title_ranges import has_title_ranges
 from openzim_mcp.worker.search.titles import find_closest_title, find_titles, suggest_titles
 from openzim_mcp.worker.zim import Archive, TitleMatch
+from openzim_mcp.worker.zim import archive as open_archive
 from support.archives import write_zim
 
 NAMES = ("Sand", "Sandal", "Sandstone", "San_Marino", "San_Marino_(band)", "Zebra", "Zürich", "apple")
@@ -22,9 +22,9 @@ NAMES = ("Sand", "Sandal", "Sandstone", "San_Marino", "San_Marino_(band)", "Zebr
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
-    monkeypatch.setattr(zim, "_MIN_LANDMARKED_ENTRIES", 1)
-    monkeypatch.setattr(candidates, "MANY_ARTICLES", 1)
-    monkeypatch.setattr(fulltext, "MANY_ARTICLES", 1)
+    monkeypatch.setattr(open_archive, "_MIN_LANDMARKED_ENTRIES", 1)
+    monkeypatch.setattr(title_ranges, "_MIN_ENTRIES", 1)
+    monkeypatch.setattr(archive_size, "MANY_ARTICLES", 1)
     filler = {f"Town_{number:03}": f"<p>A town with the number {number} in the sand.</p>" for number in range(300)}
     pages = filler | {name: f"<p>{name} is a thing of stone.</p>" for name in NAMES}
     redirects = {f"Republic {number}": "San_Marino" for number in range(5)} | {"Saint Marinus": "San_Marino"}

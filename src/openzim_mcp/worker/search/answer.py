@@ -95,7 +95,7 @@ def _coverage_by_trigrams(archive: Archive, question: Question) -> list[dict[str
     words = query_language(archive, question.text).content_words(question.text)
     prefixes = {word.text: Term(word.text, word.stem, 0, 0.0).search_prefix for word in words}
     try:
-        terms = weight_terms(words, lambda word: index.frequency(prefixes[word]), index.passages)
+        terms = weight_terms(words, lambda word: index.frequency(prefixes[word.text]), index.passages)
         best = max(index.score_pages(terms, 1).values(), default=0.0)
     except DAMAGED:
         remove_index(archive)

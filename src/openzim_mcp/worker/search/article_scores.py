@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_left
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,18 +27,24 @@ _MAX_POSTINGS = 1_000_000
 """How many entries of the lists are read, the rarest words first: some 60 ms. What is left out is most frequent."""
 _MAX_ARTICLES = 4000
 """Once so many articles have one of the rarer words, those with a more frequent one only are left out."""
-_MAX_MEASURED, _MAX_NAMED = 300, 60
-"""Of how many articles the length is read, and of how many the path: each is elsewhere in the index."""
+_MAX_MEASURED, _MAX_NAMED = 300, 48
+"""Of how many articles the length is read, if lengths are kept, and of how many the path: each is elsewhere."""
 _SATURATION, _LENGTH_SHARE = 0.5, 0.2
 """A word counts half if an article of average length has it so often; and how much the length counts in that."""
 _MAX_COUNT = 64
+_TOPIC_WEIGHT, _HALF_TOPIC_DENSITY, _MIN_TOPIC_COUNT = 0.8, 0.02, 2
+"""How much a word counts that an article is about, and the share of its words that makes it half of that."""
 
 
 class ScoredArticle(NamedTuple):
-    """An article and the share, up to 1, that each word counts which it has."""
+    """An article and the share, up to 1, that each word counts which it has.
+
+    `topic` is the weight of the words that it is about: those that make up much of it.
+    """
 
     path: str
     shares: dict[str, float]
+    topic: float
 
 
 def score_postings(index: PostingIndex, terms: Sequence[Term]) -> list[ScoredArticle] | None:
@@ -67,10 +74,13 @@ def _read_counts(index: PostingIndex, terms: Sequence[Term]) -> dict[str, dict[i
 
 
 def _read_list(index: PostingIndex, stored: str, articles: set[int] | None) -> dict[int, int]:
+    """Return how often articles have a word: all that do, or those of some articles."""
     found: dict[int, int] = {}
-    for postings in index.postings(stored):
-        rows = zip(postings.articles, postings.counts, strict=False)
-        found.update(rows if articles is None else (row for row in rows if row[0] in articles))
+    for numbers, counts in index.postings(stored):
+        if articles is None:
+            found.update(zip(numbers, counts, strict=False))
+        else:
+            found.update((number, counts[bisect_left(numbers, number)]) for number in articles.intersection(numbers))
     return found
 
 
@@ -84,11 +94,20 @@ def _best_articles(
         gains = [weights[word] * count / (count + _SATURATION) for count in range(_MAX_COUNT + 1)]
         for article, count in found.items():
             rough[article] = rough.get(article, 0.0) + gains[min(count, _MAX_COUNT)]
-    measured = dict(heapq.nlargest(_MAX_MEASURED, rough.items(), key=itemgetter(1)))
+    count = _MAX_MEASURED if index.keeps_lengths else _MAX_NAMED
+    measured = heapq.nlargest(count, rough.items(), key=itemgetter(1))
     scored = []
-    for article, length in index.lengths(sorted(measured)):
+    for article, length in index.lengths(sorted(article for article, _ in measured)):
         half = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / index.average_length)
-        shares = {word: found[article] / (found[article] + half) for word, found in counts.items() if article in found}
-        scored.append((math.fsum(weights[word] * share for word, share in shares.items()), -article, shares))
+        here = {word: found[article] for word, found in counts.items() if article in found}
+        shares = {word: count / (count + half) for word, count in here.items()}
+        topic = _TOPIC_WEIGHT * math.fsum(weights[word] * _topic_share(count, length) for word, count in here.items())
+        score = topic + math.fsum(weights[word] * share for word, share in shares.items())
+        scored.append((score, -article, shares, topic))
     best = heapq.nlargest(_MAX_NAMED, scored, key=lambda row: row[:2])
-    return [ScoredArticle(index.path(-number), shares) for _, number, shares in best]
+    return [ScoredArticle(index.path(-number), shares, topic) for _, number, shares, topic in best]
+
+
+def _topic_share(count: int, length: int) -> float:
+    """Return the share, below 1, that an article is about a word, by how much of the article it makes up."""
+    return count / (count + _HALF_TOPIC_DENSITY * length) if count >= _MIN_TOPIC_COUNT else 0.0

@@ -47,7 +47,7 @@ class ReadingLimits(NamedTuple):
 _LIMITS = (
     (5_000, ReadingLimits(40, 12, 40)),
     (50_000, ReadingLimits(20, 20, 20)),
-    (math.inf, ReadingLimits(32, 12, 12, 0.4)),
+    (math.inf, ReadingLimits(24, 12, 12, 0.4)),
 )
 """By the number of articles. Among many, hundreds have the words by chance, and their passages tell more of them."""
 _SURE_SCORE = 1.3

@@ -18,6 +18,7 @@ from openzim_mcp.text import normalize
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.reading.document_titles import document_titles, name_of
+from openzim_mcp.worker.search.archive_size import has_many_articles, large_index
 from openzim_mcp.worker.search.article_scores import score_postings
 from openzim_mcp.worker.search.meaning import question_vectors
 from openzim_mcp.worker.search.mentions import titles_in_text
@@ -38,13 +39,12 @@ _MAX_GROUPED_TERMS = 4
 """Pairs and other small groups are made of so many of the rarest words."""
 _ENOUGH_CANDIDATES = 60
 """Of a large archive: what searches for fewer words find beyond is hardly ever read."""
-MANY_ARTICLES = 40_000
 _RANK_OFFSET = 5
 """The first result of a search counts as much as two results at this rank and below."""
 _MAX_POSTINGS = 1_000_000
 """How many postings the searches of a query may read: about a tenth of a second."""
 MAX_COUNTED_MATCHES = 10_000
-MAX_RANKED_MATCHES = 40
+_MAX_RANKED_MATCHES = 40
 """How many of the articles with all words are candidates."""
 _MAX_SCORED_TITLES = 120
 
@@ -72,7 +72,7 @@ class _Depths(NamedTuple):
     single: int
 
 
-_DEPTHS, _DEPTHS_AMONG_MANY = _Depths(MAX_RANKED_MATCHES, 40, 40, 100), _Depths(MAX_RANKED_MATCHES, 20, 8, 8)
+_DEPTHS, _DEPTHS_AMONG_MANY = _Depths(_MAX_RANKED_MATCHES, 40, 40, 100), _Depths(_MAX_RANKED_MATCHES, 20, 8, 8)
 """What lies deeper among many articles hardly ever has the answer: the searches for other words find it, too."""
 
 
@@ -155,12 +155,13 @@ class _Listed:
 
     def __init__(self, articles: Sequence[ScoredArticle]) -> None:
         self.rank_scores = {article.path: article.shares for article in articles}
+        self._topics = {article.path: article.topic for article in articles}
 
     def score(self, terms: Sequence[Term]) -> dict[str, float]:
         """Return the scores of the articles."""
         weights = {term.word: FULL_MATCH_SCORE * term.weight for term in terms}
         return {
-            path: sum(weights[word] * share for word, share in shares.items())
+            path: sum(weights[word] * share for word, share in shares.items()) + FULL_MATCH_SCORE * self._topics[path]
             for path, shares in self.rank_scores.items()
         }
 
@@ -188,11 +189,6 @@ def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int = MAX
 def score_articles(archive: Archive, query: ParsedQuery) -> dict[str, float]:
     """Return the scores of articles by the words that they contain anywhere, as the archive's own index finds them."""
     return _search_words(archive, query, _DEPTHS.all_words).searches.score(query.terms)
-
-
-def has_many_articles(archive: Archive) -> bool:
-    """Return whether each result is a read of its own, and many articles have all words by chance."""
-    return archive.counts["articles"] > MANY_ARTICLES
 
 
 def score_titles_and_mentions(archive: Archive, query: ParsedQuery, scores: dict[str, float]) -> dict[str, float]:
@@ -234,7 +230,7 @@ def _search_words(archive: Archive, query: ParsedQuery, max_matches: int) -> _Fo
 
 def _read_lists(archive: Archive, terms: Sequence[Term], max_matches: int) -> _Found | None:
     """Score the articles of a large archive by the lists of its index; None if these cannot be read."""
-    index = archive.posting_index if terms and has_many_articles(archive) else None
+    index = large_index(archive) if terms else None
     articles = score_postings(index, terms) if index else None
     if articles is None:
         return None

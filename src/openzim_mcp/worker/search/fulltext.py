@@ -21,12 +21,11 @@ from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.document_titles import has_documents, title_of
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import passage_index, titles
+from openzim_mcp.worker.search.archive_size import has_many_articles
 from openzim_mcp.worker.search.candidate_pages import NO_PAGES, load_page, load_pages
 from openzim_mcp.worker.search.candidates import (
     FULL_MATCH_SCORE,
-    MANY_ARTICLES,
     MAX_COUNTED_MATCHES,
-    MAX_RANKED_MATCHES,
     find_candidates,
 )
 from openzim_mcp.worker.search.index_file import DAMAGED
@@ -170,14 +169,14 @@ def _partly_read(results: SearchResults) -> str | None:
 
 
 def count_needed_matches(archive: Archive, entry_filter: Filter, stop: int) -> int:
-    """Return how many of the articles with all words are fetched for a list up to a position.
+    """Return how many of the articles with all words are fetched for a list up to a position, and to know of more.
 
     Each is a read of its own in a large archive; a filter may leave out any of them.
     """
     is_filtered = bool(entry_filter.path_prefix or entry_filter.content_type)
-    if is_filtered or archive.counts["articles"] <= MANY_ARTICLES:
+    if is_filtered or not has_many_articles(archive):
         return MAX_COUNTED_MATCHES
-    return min(MAX_COUNTED_MATCHES, stop + MAX_RANKED_MATCHES)
+    return min(MAX_COUNTED_MATCHES, stop + 1)
 
 
 def search_or_scan(
@@ -229,7 +228,7 @@ def search_passages(archive: Archive, question: Question, entry_filter: Filter) 
     words = language.content_words(text)
     prefixes = {word.text: Term(word.text, word.stem, 0, 0.0).search_prefix for word in words}
     try:
-        terms = weight_terms(words, lambda word: index.frequency(prefixes[word]), index.passages)
+        terms = weight_terms(words, lambda word: index.frequency(prefixes[word.text]), index.passages)
         pages = index.score_pages(terms, _MAX_INDEXED_PAGES)
     except DAMAGED:
         passage_index.remove_index(archive)
@@ -424,7 +423,7 @@ def scan_articles(archive: Archive, words: Sequence[Word], max_seconds: float) -
             contained = [word for word, prefix in prefixes.items() if prefix in text]
             if contained:
                 words_by_path[path] = contained
-    terms = weight_terms(words, lambda word: sum(word in contained for contained in words_by_path.values()), count)
+    terms = weight_terms(words, lambda word: sum(word.text in contained for contained in words_by_path.values()), count)
     weights = {term.word: term.weight for term in terms}
     scores = {path: sum(weights[word] for word in contained) for path, contained in words_by_path.items()}
     extent = f"all {count} articles were read" if is_complete else f"{count} articles were read within the time limit"

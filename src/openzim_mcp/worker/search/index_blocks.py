@@ -36,7 +36,7 @@ _RAW_DEFLATE = -15
 _MAX_ROW_BYTES = 1 << 20
 _MAX_DEPTH = 10
 _MAX_NUMBER_BYTES = 10
-_KEPT_BRANCHES = 64
+_KEPT_BRANCHES = 256
 
 
 class NotReadable(Exception):

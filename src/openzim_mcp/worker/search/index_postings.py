@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import operator
 import re
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,10 +24,16 @@ if TYPE_CHECKING:
 
 _LENGTHS_KEY = b"\0\xe0"
 _NUMBER_SEPARATOR, _ESCAPED_ZERO = b"\0", b"\0\xff"
-_KEPT_LENGTHS = 1 << 19
+_KEPT_LENGTHS = 1 << 21
 """Lengths of so many articles are kept: four megabytes."""
+_MAX_LENGTH = 0xFFFF
+_MAX_GROUP = 1 << 16
+"""Only in a damaged index do the lengths of a row belong to articles that are so far from each other."""
 _LONG_NUMBER = re.compile(rb"[\x80-\xff]+[\x00-\x7f]")
-_PLUS_ONE = bytes((*range(1, 256), 0))
+_NUMBER = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
+_MANY_LONG_NUMBERS = 8
+"""From one in so many bytes on, all numbers of a list are decoded one by one."""
+_MAX_KNOWN_NUMBERS = 20_000
 _PATH_START = 2
 """Paths start with the namespace and a slash."""
 
@@ -46,6 +53,8 @@ class PostingIndex:
         self._words = BlockTree(read, header.words)
         self._documents = BlockTree(read, header.documents)
         self._known_lengths = _KnownLengths()
+        self.keeps_lengths = header.document_count <= _KEPT_LENGTHS
+        """Whether the lengths of all articles can be kept, so that each is read once."""
         self.average_length = header.word_count / max(1, header.document_count)
 
     def count(self, term: str) -> int:
@@ -89,10 +98,10 @@ class PostingIndex:
 
 
 class _KnownLengths:
-    """Lengths that were read, in groups of neighbours: eight bytes for each."""
+    """Lengths that were read, in groups of neighbours: two bytes for each, 0 if it is not known."""
 
     def __init__(self) -> None:
-        self._groups: dict[int, Postings] = {}
+        self._groups: dict[int, array[int]] = {}
         self._starts: list[int] = []
         self._size = 0
 
@@ -101,22 +110,39 @@ class _KnownLengths:
         at = bisect.bisect_right(self._starts, article) - 1
         if at < 0:
             return None
-        articles, lengths = self._groups[self._starts[at]]
-        position = bisect.bisect_left(articles, article)
-        return lengths[position] if position < len(articles) and articles[position] == article else None
+        start = self._starts[at]
+        lengths = self._groups[start]
+        return (lengths[article - start] or None) if article - start < len(lengths) else None
 
     def add(self, group: Postings) -> None:
-        """Keep a group; the others are dropped if they are too many."""
-        if self._size + len(group.articles) > _KEPT_LENGTHS:
-            self._groups, self._size = {}, 0
-        start, count = group.articles[0], min(len(group.articles), len(group.counts))
-        if start not in self._groups:
-            self._size += count
-        try:
-            self._groups[start] = Postings(array("I", group.articles[:count]), array("I", [*group.counts[:count]]))
-        except OverflowError as error:
-            raise NotReadable from error
-        self._starts = sorted(self._groups)
+        """Keep a group that is not there; those that were read first are dropped if there are too many."""
+        start = group.articles[0]
+        count = group.articles[-1] - start + 1
+        if count > _MAX_GROUP or start in self._groups:
+            return
+        lengths = array("H", bytes(2 * count))
+        for article, length in zip(group.articles, group.counts, strict=False):
+            lengths[article - start] = min(length, _MAX_LENGTH)
+        while self._groups and self._size + count > _KEPT_LENGTHS:
+            oldest = next(iter(self._groups))
+            self._size -= len(self._groups.pop(oldest))
+            del self._starts[bisect.bisect_left(self._starts, oldest)]
+        self._groups[start] = lengths
+        self._size += count
+        bisect.insort(self._starts, start)
+
+
+class _KnownNumbers(dict[bytes, int]):
+    """Numbers by their bytes, each decoded once."""
+
+    def __missing__(self, packed: bytes) -> int:
+        if len(self) >= _MAX_KNOWN_NUMBERS:
+            self.clear()
+        self[packed] = number = read_number(packed, 0)[0]
+        return number
+
+
+_known_numbers = _KnownNumbers()
 
 
 def _first_postings(row: bytes) -> Postings:
@@ -132,15 +158,18 @@ def _decode(first: int, row: bytes, at: int) -> Postings:
     """Return the articles of a row: behind a mark and a number, the counts and the distances take turns."""
     _, at = _read_numbers(row, 1, at + 1)
     numbers = _all_numbers(row[at:])
-    distances = numbers[1::2]
-    steps = distances.translate(_PLUS_ONE) if isinstance(distances, bytes) else (step + 1 for step in distances)
-    return Postings(list(itertools.accumulate(steps, initial=first)), numbers[::2])
+    counts = numbers[::2]
+    sums = itertools.accumulate(numbers[1::2], initial=first)
+    # A distance is one less than the difference of two numbers.
+    return Postings(list(map(operator.add, sums, range(len(counts)))), counts)
 
 
 def _all_numbers(packed: bytes) -> Sequence[int]:
     """Return the numbers of a list; most of them take one byte, which is the number."""
     if packed.isascii():
         return packed
+    if len(_LONG_NUMBER.findall(packed)) * _MANY_LONG_NUMBERS > len(packed):
+        return list(map(_known_numbers.__getitem__, _NUMBER.findall(packed)))
     numbers: list[int] = []
     at = 0
     for long_number in _LONG_NUMBER.finditer(packed):

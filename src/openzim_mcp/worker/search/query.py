@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.calls.search import Question, WordCounts
-from openzim_mcp.text import normalize, word_spans
+from openzim_mcp.text import is_unspaced_script, normalize, word_spans
+from openzim_mcp.worker.search.archive_size import large_index
+from openzim_mcp.worker.search.index_blocks import NotReadable
 from openzim_mcp.worker.search.language import Word, language_by_code, query_language
 from openzim_mcp.worker.search.spelling import correct_word, is_other_form
 from openzim_mcp.worker.search.word_vectors import says_little
@@ -80,13 +83,22 @@ class ParsedQuery:
         return sum(term.weight for term in self.terms) or 1.0
 
 
-def weight_terms(words: Sequence[Word], frequency: Callable[[str], int], articles: int) -> tuple[Term, ...]:
+def weight_terms(words: Sequence[Word], frequency: Callable[[Word], int], articles: int) -> tuple[Term, ...]:
     """Return words with their weights (inverse document frequency, as in BM25)."""
     terms = []
     for word in words:
-        count = frequency(word.text)
+        count = frequency(word)
         terms.append(Term(word.text, word.stem, count, inverse_frequency(count, articles)))
     return tuple(terms)
+
+
+def count_articles(archive: Archive, word: Word) -> int:
+    """Return how many articles contain a word; in a large archive the list is read that is needed next anyway."""
+    index = None if archive.other_texts or is_unspaced_script(word.text) else large_index(archive)
+    if index:
+        with contextlib.suppress(NotReadable, OSError):
+            return index.count(word.stem) or index.count(word.text) or archive.frequency(word.text)
+    return archive.frequency(word.text)
 
 
 def parse_query(archive: Archive, query: str | Question, counts: WordCounts | None = NO_COUNTS) -> ParsedQuery:
@@ -104,7 +116,7 @@ def parse_query(archive: Archive, query: str | Question, counts: WordCounts | No
     context = language.content_words(question.context, ignored) if question.context else []
     for word in [*words, *context]:
         correction = None
-        is_known = counts is None or counts.frequencies.get(word.text) or archive.frequency(word.text)
+        is_known = counts is None or counts.frequencies.get(word.text) or count_articles(archive, word)
         is_known = is_known or word.text in question.type_words
         if not is_known and len(words) > 1 and _is_asking_word(word.text, language):
             continue
@@ -115,7 +127,7 @@ def parse_query(archive: Archive, query: str | Question, counts: WordCounts | No
             corrected[word.text] = correction
         for part in correction.split() if correction else [word.text]:
             by_stem.setdefault(language.stem(part), Word(part, language.stem(part)))
-    terms = weight_terms(list(by_stem.values()), archive.frequency, max(1, archive.text_count))
+    terms = weight_terms(list(by_stem.values()), lambda word: count_articles(archive, word), max(1, archive.text_count))
     if counts and counts.articles:
         terms = tuple(_weigh_in_library(term, counts) for term in terms)
     asked = {language.stem(part) for word in words for part in corrected.get(word.text, word.text).split()}

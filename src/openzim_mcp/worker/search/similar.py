@@ -11,7 +11,7 @@ from openzim_mcp.text import find_words, normalize
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search.fulltext import search_text
 from openzim_mcp.worker.search.language import query_language
-from openzim_mcp.worker.search.query import weight_terms
+from openzim_mcp.worker.search.query import count_articles, weight_terms
 from openzim_mcp.worker.search.titles import is_listing_page, without_qualifier
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _characteristic_words(archive: Archive, page: Document) -> str:
     counts = Counter(find_words(normalize(text)))
     words = query_language(archive, text).content_words(text)
     frequent = sorted(words, key=lambda word: -counts[word.text])[:_WEIGHED_WORDS]
-    terms = weight_terms(frequent, archive.frequency, archive.entry_count)
+    terms = weight_terms(frequent, lambda word: count_articles(archive, word), archive.entry_count)
     # A word of this page alone finds no other one.
     shared = [term for term in terms if term.frequency > 1]
     best = sorted(shared, key=lambda term: -term.weight * counts[term.word])[:_QUERY_WORDS]

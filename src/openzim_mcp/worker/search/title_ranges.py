@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from openzim_mcp.worker.zim import Archive, TitleMatch
 
 MAX_MATCHES = 12
+_MIN_ENTRIES = 100_000
+"""In a smaller archive the title index is asked, which also finds words in the middle of titles."""
 _MAX_SCANNED_TITLES = 200
 """How many titles beside each other are compared with one that has a typo: a page or two of the file."""
 
 
 def has_title_ranges(archive: Archive) -> bool:
     """Return whether an archive is large, and its paths are titles."""
-    return archive.has_landmarks and archive.paths_are_titles
+    return archive.entry_count >= _MIN_ENTRIES and archive.has_landmarks and archive.paths_are_titles
 
 
 def titles_in_range(archive: Archive, spellings: Sequence[str], limit: int) -> list[TitleMatch]:
