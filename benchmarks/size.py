@@ -214,8 +214,8 @@ def measure_cold(path: Path, command: list[str], count: int) -> dict[str, list[s
         disk.drop(os.getpid())
         before = disk.requests()[0]
         arguments = ["--mode", "advanced", str(disk.archive.parent)]
-        # An index of passages is for small archives; building it up to the limit would read beside the calls.
-        server = Server.start([*command, *arguments], CACHE__ENABLED="false", PASSAGE_INDEX_ENABLED="false")
+        # Indexes that are made in the background would read beside the calls.
+        server = Server.start([*command, *arguments], CACHE__ENABLED="false", INDEX__ENABLED="false")
         server.initialize()
         _call(server, "zim_query", {"query": questions(1)[0]["q"]})
         rows["first question after the start"] = [str(disk.requests()[0] - before), "", "", ""]
@@ -257,26 +257,25 @@ def measure_answers(path: Path, count: int) -> float:
 
 
 def measure_archives(paths: list[Path], count: int, answers: int, *, with_peer: bool) -> None:
-    """Measure some archives and write the report."""
-    body = []
+    """Measure some archives, and write a column for each into the report."""
+    columns = {}
     for path in paths:
-        articles = ZimArchive(path).article_count
-        ours = measure_cold(path, OURS, count)
-        peer = measure_cold(path, peer_command(), min(count, 4)) if with_peer else {}
-        header = [
-            f"{articles:,} articles and redirects, {path.stat().st_size >> 20} MiB",
-            "reads",
-            "at most",
-            "MB",
-            "CPU ms, repeated",
-        ]
-        header += ["reads of openzim-mcp 3.4.0"] if peer else []
-        rows = [[kind, *cells, *([peer[kind][0]] if peer else [])] for kind, cells in ours.items()]
-        share = (
-            f"\n\nAnswers of {answers} questions in the reply: {measure_answers(path, answers):.2f}" if answers else ""
-        )
-        body.append(table(header, rows) + share)
-    report("size", " ".join(["python benchmarks/size.py", *sys.argv[1:]]), "\n\n".join(body))
+        size = f"{ZimArchive(path).article_count:,} articles and redirects, {path.stat().st_size >> 20} MiB"
+        columns[size] = measure_cold(path, OURS, count)
+        if answers:
+            share = f"{measure_answers(path, answers):.2f}"
+            columns[size][f"answers of {answers} questions in the reply"] = [share, "", "", ""]
+        if with_peer:
+            columns[f"openzim-mcp 3.4.0, {size}"] = measure_cold(path, peer_command(), min(count, 4))
+    kinds = dict.fromkeys(kind for cells in columns.values() for kind in cells)
+    rows = [[kind, *(_cell(cells.get(kind)) for cells in columns.values())] for kind in kinds]
+    report("size", " ".join(["python benchmarks/size.py", *sys.argv[1:]]), table(["", *columns], rows))
+
+
+def _cell(figures: list[str] | None) -> str:
+    """Return what was measured of one kind of call: the reads, the most of them, MB, and CPU."""
+    reads, most, size, cpu = figures or ("", "", "", "")
+    return f"{reads} (at most {most}), {size} MB, {cpu} ms" if most else reads
 
 
 def main() -> None:
