@@ -25,6 +25,12 @@ PAGES = {
     **{f"Drinks_{number}": links("Tea", "Coffee", "World", "picture.png") for number in range(5)},
     **{f"Town_{number}": links("World") for number in range(40)},
     "Lonely": "<p>A page about nothing much.</p>",
+    "Listed": "<p>A page that only the list of all pages links to.</p>",
+    "Site_map": links("Listed", *(f"Village_{number}" for number in range(500))),
+    **{f"Village_{number}": "<p>A village.</p>" for number in range(500)},
+    "Oolong": "<p>A tea.</p>",
+    "Assam": "<p>Another tea.</p>",
+    "Teas": links("Oolong", "Assam"),
 }
 
 
@@ -59,3 +65,13 @@ def test_related_articles_by_the_index_are_the_same_in_steps(archive: Archive) -
 
 def test_page_without_links_has_none_by_links(archive: Archive) -> None:
     assert find_related(archive, FindRelated("Lonely", 0, 10)).total == 0
+
+
+def test_pages_of_a_list_of_everything_are_not_related(archive: Archive) -> None:
+    assert find_related(archive, FindRelated("Listed", 0, 10)).total == 0
+
+
+def test_pages_of_a_short_list_are_related(archive: Archive) -> None:
+    related = find_related(archive, FindRelated("Oolong", 0, 10)).related
+
+    assert [row.path for row in related] == ["Assam", "Teas"]

@@ -27,6 +27,8 @@ _MAX_COMPARED_ARTICLES = 20
 """How many of the nearest articles are read for the links that they share with the article."""
 _MAX_CITING_PAGES = 30
 """How many of the pages that link to an article are read for what else they link to."""
+_MAX_CITING_LINKS = 400
+"""A page with more links is a list, such as a site map: what it links to has nothing else in common."""
 _MAX_PAGE_BYTES = 1 << 20
 _MAX_CANDIDATES = 500
 
@@ -43,11 +45,13 @@ def rank_by_links(archive: Archive, path: str, mentions: Mapping[str, int], lead
         return None
     linked = {target: mentioned for mentioned in mentions if (target := archive.number_of(mentioned)) is not None}
     in_lead = set(lead)
-    sources = set(inbound.sources)
-    cited = _count_citations(archive, inbound.sources)
-    share = len(sources) / max(1, min(len(sources), _MAX_CITING_PAGES))
+    links_of = _read_citing_pages(archive, inbound.sources)
+    lists = {source for source, targets in links_of.items() if len(targets) > _MAX_CITING_LINKS}
+    sources = set(inbound.sources) - lists
+    cited = Counter(target for source in links_of.keys() - lists for target in links_of[source])
+    share = len(sources) / max(1, len(links_of) - len(lists))
     scores: dict[int, float] = {}
-    for target in {*linked, *cited, *inbound.sources[:_MAX_CANDIDATES]} - {number}:
+    for target in {*linked, *cited, *inbound.sources[:_MAX_CANDIDATES]} - lists - {number}:
         score = _LINK_WEIGHT * (target in linked) + _LINK_BACK_WEIGHT * (target in linked and target in sources)
         score += _LEAD_WEIGHT * (linked.get(target) in in_lead)
         by_chance = len(sources) * degrees[target] / max(1, inbound.of)
@@ -71,13 +75,10 @@ def _add_shared_links(archive: Archive, scores: dict[int, float], linked: set[in
         scores[target] += _SHARED_LINK_WEIGHT * min(shared, _MAX_SHARED_LINKS)
 
 
-def _count_citations(archive: Archive, sources: Sequence[int]) -> Counter[int]:
-    """Return how many of the pages that link to an article, or of some of them, link to each other entry."""
-    cited: Counter[int] = Counter()
+def _read_citing_pages(archive: Archive, sources: Sequence[int]) -> dict[int, set[int]]:
+    """Return the pages that link to an article, or some of them, with the entries that each links to."""
     step = max(1, len(sources) // _MAX_CITING_PAGES)
-    for source in sources[::step][:_MAX_CITING_PAGES]:
-        cited.update(_read_targets(archive, source))
-    return cited
+    return {source: _read_targets(archive, source) for source in sources[::step][:_MAX_CITING_PAGES]}
 
 
 def _read_targets(archive: Archive, number: int) -> set[int]:
