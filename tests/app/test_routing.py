@@ -64,7 +64,9 @@ def records(directory: Path) -> list[str]:
 
 def test_question_opens_few_of_many_archives(open_server: OpenServer, towns: Path) -> None:
     question = f"when was {town_name(37)} founded?"
-    ask(open_server(towns, PASSAGE_INDEX_ENABLED="false"), question)  # the records are made
+    earlier = open_server(towns, PASSAGE_INDEX_ENABLED="false")
+    earlier.call("zim_health")  # which describes all archives, however long it takes
+    ask(earlier, question)  # and the other records are made
     server = open_server(towns, PASSAGE_INDEX_ENABLED="false")
 
     assert "1537" in ask(server, question)

@@ -63,6 +63,12 @@ def directory(tmp_path_factory: pytest.TempPathFactory, zims: Path) -> Path:
     return folder
 
 
+def list_described(server: StdioServer) -> dict[str, Any]:
+    """The list, after all archives were described: by itself it waits for that for a few seconds only."""
+    read(server, "zim://files")
+    return dict(server.request("resources/list"))
+
+
 @pytest.fixture(scope="module")
 def server(directory: Path) -> Iterator[StdioServer]:
     with StdioServer(directory) as server:
@@ -70,7 +76,7 @@ def server(directory: Path) -> Iterator[StdioServer]:
 
 
 def test_list_has_each_readable_archive(server: StdioServer) -> None:
-    page = server.request("resources/list")
+    page = list_described(server)
 
     assert [row["uri"] for row in page["resources"]] == [
         "zim://files",
@@ -335,7 +341,7 @@ def test_icons_are_sent_in_versions_that_have_them(directory: Path) -> None:
     icons = {}
     for version in (INITIALIZE_VERSIONS[0], INITIALIZE_VERSIONS[-1], STATELESS_VERSION):
         with StdioServer(directory).with_version(version) as server:
-            rows = server.request("resources/list")["resources"]
+            rows = list_described(server)["resources"]
             icons[version] = {row["name"]: row["icons"] for row in rows if "icons" in row}
 
     assert icons["2024-11-05"] == {}
