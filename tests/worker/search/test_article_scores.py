@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from openzim_mcp.calls.search import SearchText
 from openzim_mcp.worker.search import archive_size, article_scores
 from openzim_mcp.worker.search.article_scores import score_postings
 from openzim_mcp.worker.search.candidates import find_candidates
+from openzim_mcp.worker.search.fulltext import search_text
 from openzim_mcp.worker.search.index_postings import PostingIndex
 from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.zim import Archive
@@ -29,7 +31,7 @@ def best_paths(archive: Archive, text: str) -> list[str]:
     assert archive.posting_index is not None
     scored = score_postings(archive.posting_index, parse_query(archive, text).indexed_terms)
     assert scored is not None
-    return [article.path for article in scored]
+    return [article.path for article in scored.best]
 
 
 def test_article_that_has_words_often_is_before_one_that_has_all_of_them(archive: Archive) -> None:
@@ -42,7 +44,9 @@ def test_article_about_a_word_is_before_one_that_has_it_as_often(tmp_path: Path)
     archive = Archive("coast", [str(write_zim(tmp_path / "coast.zim", _OTHERS | pages))])
 
     assert archive.posting_index is not None
-    towers, storms, *_ = score_postings(archive.posting_index, parse_query(archive, "lighthouse keeper").terms) or ()
+    scored = score_postings(archive.posting_index, parse_query(archive, "lighthouse keeper").terms)
+    assert scored is not None
+    towers, storms, *_ = scored.best
     assert (towers.path, storms.path) == ("Towers", "Storms")
     assert towers.topic > 2 * storms.topic > 0
 
@@ -91,3 +95,42 @@ def test_large_archive_is_asked_by_its_lists(archive: Archive, monkeypatch: pyte
     assert found.scored[0][0] == "Keepers"
     assert found.full_matches == []
     assert found.rank_scores["Keepers"].keys() == {"keeper", "lighthouse"}
+
+
+def test_articles_with_all_words_are_those_of_libzim(archive: Archive) -> None:
+    assert archive.posting_index is not None
+    listed = score_postings(archive.posting_index, parse_query(archive, "lighthouse harbour").indexed_terms, 100)
+
+    assert listed is not None
+    assert set(listed.matches) == set(archive.search_paths("lighthouse harbour", 100))
+    assert listed.match_count == len(listed.matches) == 61
+
+
+def test_articles_with_all_words_are_not_known_if_a_list_is_too_long(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_size, "MANY_ARTICLES", 1)
+    monkeypatch.setattr(article_scores, "_MAX_POSTINGS", 10)
+
+    found = find_candidates(archive, parse_query(archive, "harbour lighthouse keeper"), 5)
+
+    assert (found.full_matches, found.match_count) == (["Long_list"], 1)
+
+
+def test_articles_with_all_words_are_listed_without_a_search(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_size, "MANY_ARTICLES", 1)
+    monkeypatch.setattr(Archive, "search_paths", None)
+
+    found = find_candidates(archive, parse_query(archive, "lighthouse harbour"), 5)
+
+    assert (len(found.full_matches), found.match_count) == (5, 61)
+
+
+def test_pages_of_a_large_archive_continue_each_other(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_size, "MANY_ARTICLES", 1)
+    whole = search_text(archive, SearchText("lighthouse harbour", 0, 100, 50, 5.0))
+    steps = [search_text(archive, SearchText("lighthouse harbour", offset, 7, 50, 5.0)) for offset in range(0, 63, 7)]
+
+    assert [hit.path for step in steps for hit in step.results] == [hit.path for hit in whole.results]
+    assert len({hit.path for hit in whole.results}) == 61
+    assert {step.total for step in steps[:-1]} == {61}

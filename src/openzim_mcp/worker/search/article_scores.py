@@ -47,11 +47,22 @@ class ScoredArticle(NamedTuple):
     topic: float
 
 
-def score_postings(index: PostingIndex, terms: Sequence[Term]) -> list[ScoredArticle] | None:
-    """Return the articles with the best scores for terms, the best first; None if the index cannot tell them."""
+class ListedArticles(NamedTuple):
+    """The articles with the best scores, the best first, and how many have all words: None if that is not known.
+
+    `matches` are as many of these as were asked for, ordered by how often they have the words.
+    """
+
+    best: list[ScoredArticle]
+    matches: list[str]
+    match_count: int | None
+
+
+def score_postings(index: PostingIndex, terms: Sequence[Term], max_matches: int = 0) -> ListedArticles | None:
+    """Return the best articles for terms, and some of those that have all; None if the index cannot tell them."""
     try:
         counts = _read_counts(index, terms)
-        return None if counts is None else _best_articles(index, terms, counts)
+        return None if counts is None else _list_articles(index, terms, counts, max_matches)
     except (NotReadable, OSError):  # libzim is asked instead, and says what is wrong
         return None
 
@@ -84,16 +95,49 @@ def _read_list(index: PostingIndex, stored: str, articles: set[int] | None) -> d
     return found
 
 
-def _best_articles(
-    index: PostingIndex, terms: Sequence[Term], counts: dict[str, dict[int, int]]
-) -> list[ScoredArticle]:
-    """Return the best articles: those that may be are found as if all were of average length."""
+def _list_articles(
+    index: PostingIndex, terms: Sequence[Term], counts: dict[str, dict[int, int]], max_matches: int
+) -> ListedArticles:
     weights = {term.word: term.weight for term in terms if term.word in counts}
-    rough: dict[int, float] = {}
+    rough = _score_roughly(weights, counts)
+    paths = _Paths(index)
+    best = _best_articles(index, weights, counts, rough, paths)
+    if len(counts) < len(terms):
+        return ListedArticles(best, [], None)
+    matches = set.intersection(*map(set, counts.values()))
+    shown = heapq.nsmallest(max_matches, matches, key=lambda article: (-rough[article], article))
+    return ListedArticles(best, [paths[article] for article in shown], len(matches))
+
+
+class _Paths(dict[int, str]):
+    """The paths of articles, each read once."""
+
+    def __init__(self, index: PostingIndex) -> None:
+        self._index = index
+
+    def __missing__(self, article: int) -> str:
+        self[article] = path = self._index.path(article)
+        return path
+
+
+def _score_roughly(weights: dict[str, float], counts: dict[str, dict[int, int]]) -> dict[int, float]:
+    """Return the scores of all articles as if they were of average length."""
+    scores: dict[int, float] = {}
     for word, found in counts.items():
         gains = [weights[word] * count / (count + _SATURATION) for count in range(_MAX_COUNT + 1)]
         for article, count in found.items():
-            rough[article] = rough.get(article, 0.0) + gains[min(count, _MAX_COUNT)]
+            scores[article] = scores.get(article, 0.0) + gains[min(count, _MAX_COUNT)]
+    return scores
+
+
+def _best_articles(
+    index: PostingIndex,
+    weights: dict[str, float],
+    counts: dict[str, dict[int, int]],
+    rough: dict[int, float],
+    paths: _Paths,
+) -> list[ScoredArticle]:
+    """Return the best articles by the lengths of those that are best without them."""
     count = _MAX_MEASURED if index.keeps_lengths else _MAX_NAMED
     measured = heapq.nlargest(count, rough.items(), key=itemgetter(1))
     scored = []
@@ -105,7 +149,7 @@ def _best_articles(
         score = topic + math.fsum(weights[word] * share for word, share in shares.items())
         scored.append((score, -article, shares, topic))
     best = heapq.nlargest(_MAX_NAMED, scored, key=lambda row: row[:2])
-    return [ScoredArticle(index.path(-number), shares, topic) for _, number, shares, topic in best]
+    return [ScoredArticle(paths[-number], shares, topic) for _, number, shares, topic in best]
 
 
 def _topic_share(count: int, length: int) -> float:

@@ -81,7 +81,7 @@ _last_mentions: LRUCache[tuple[int, str], dict[str, Mention]] = LRUCache(64)
 
 @dataclass(frozen=True)
 class Candidates:
-    """Articles that may answer, the best first, and those that contain all words, in the order of the index.
+    """Articles that may answer, the best first, and those that contain all words, of which `match_count` are known.
 
     `rank_scores` has, by article, the words that it is known to contain, with its best rank among those that do.
     """
@@ -89,6 +89,7 @@ class Candidates:
     scored: list[tuple[str, float]]
     full_matches: list[str]
     rank_scores: dict[str, dict[str, float]]
+    match_count: int
 
 
 class _Searches:
@@ -167,23 +168,24 @@ class _Listed:
 
 
 class _Found(NamedTuple):
-    """The articles with all words, and what was found of these and others."""
+    """Articles with all words, how many there are, and what was found of these and others."""
 
     matches: list[str]
+    match_count: int
     searches: _Searches | _Listed
 
 
-_last_searches: LRUCache[tuple[int, tuple[str, ...], int], _Found] = LRUCache(64)
+_last_searches: LRUCache[tuple[int, tuple[str, ...], int | None], _Found] = LRUCache(64)
 
 
-def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int = MAX_COUNTED_MATCHES) -> Candidates:
-    """Return the articles that contain all words of a query, of which at most so many are counted, or some of them.
+def find_candidates(archive: Archive, query: ParsedQuery, max_matches: int | None = None) -> Candidates:
+    """Return the articles that contain all words of a query, or some of them.
 
-    Those with all words need not be counted (0) where the others are all that is asked for.
+    Of those with all words, the best `max_matches` are listed, which may be none, or all up to `MAX_COUNTED_MATCHES`.
     """
     found = _search_words(archive, query, max_matches)
     scored = score_titles_and_mentions(archive, query, found.searches.score(query.terms))
-    return Candidates(list(scored.items()), found.matches, found.searches.rank_scores)
+    return Candidates(list(scored.items()), found.matches, found.searches.rank_scores, found.match_count)
 
 
 def score_articles(archive: Archive, query: ParsedQuery) -> dict[str, float]:
@@ -215,7 +217,7 @@ def find_mentions(archive: Archive, text: str) -> dict[str, Mention]:
     return _last_mentions[key]
 
 
-def _search_words(archive: Archive, query: ParsedQuery, max_matches: int) -> _Found:
+def _search_words(archive: Archive, query: ParsedQuery, max_matches: int | None) -> _Found:
     """Search for all words and for fewer; a question is searched once, though it is estimated before it is answered."""
     # The rarest first, as this archive counts: words may weigh otherwise in the whole library.
     terms = sorted(query.indexed_terms, key=lambda term: (term.frequency, term.word))
@@ -228,25 +230,35 @@ def _search_words(archive: Archive, query: ParsedQuery, max_matches: int) -> _Fo
     return _last_searches[key]
 
 
-def _read_lists(archive: Archive, terms: Sequence[Term], max_matches: int) -> _Found | None:
+def _read_lists(archive: Archive, terms: Sequence[Term], max_matches: int | None) -> _Found | None:
     """Score the articles of a large archive by the lists of its index; None if these cannot be read."""
     index = large_index(archive) if terms else None
-    articles = score_postings(index, terms) if index else None
-    if articles is None:
+    listed = score_postings(index, terms, max_matches or 0) if index else None
+    if listed is None:
         return None
-    matches = archive.search_paths(" ".join(term.word for term in terms), max_matches) if max_matches else []
-    return _Found(matches, _Listed(articles))
+    searches = _Listed(listed.best)
+    # libzim names thousands of articles in a tenth of the time.
+    if max_matches is None or (max_matches and listed.match_count is None):
+        return _Found(*_search_all_words(archive, terms, max_matches or MAX_COUNTED_MATCHES), searches)
+    return _Found(listed.matches, listed.match_count or 0, searches)
 
 
-def _search_often(archive: Archive, terms: Sequence[Term], max_matches: int) -> _Found:
+def _search_all_words(archive: Archive, terms: Sequence[Term], limit: int) -> tuple[list[str], int]:
+    """Return articles with all words, as libzim ranks them, and how many there are."""
+    words = " ".join(term.word for term in terms)
+    matches = archive.search_paths(words, limit) if words else []
+    return matches, archive.frequency(words) if len(matches) == limit else len(matches)
+
+
+def _search_often(archive: Archive, terms: Sequence[Term], max_matches: int | None) -> _Found:
     is_large = has_many_articles(archive)
     depths = _DEPTHS_AMONG_MANY if is_large else _DEPTHS
-    limit = max(max_matches, depths.all_words)
-    matches = archive.search_paths(" ".join(term.word for term in terms), limit) if terms else []
+    limit = MAX_COUNTED_MATCHES if max_matches is None else max(max_matches, depths.all_words)
+    matches, match_count = _search_all_words(archive, terms, limit)
     searches = _Searches(is_large=is_large)
     searches.add_results(terms, matches, depths.all_words if len(terms) > 1 or is_large else depths.single)
     _search_fewer_words(archive, searches, terms[:_MAX_SEARCHED_TERMS], depths)
-    return _Found(matches, searches)
+    return _Found(matches, match_count, searches)
 
 
 def _search_fewer_words(archive: Archive, searches: _Searches, terms: Sequence[Term], depths: _Depths) -> None:

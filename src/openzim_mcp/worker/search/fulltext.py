@@ -168,14 +168,14 @@ def _partly_read(results: SearchResults) -> str | None:
     return f"Read in part: {'; '.join(results.partly_read[:3])}." if results.partly_read else None
 
 
-def count_needed_matches(archive: Archive, entry_filter: Filter, stop: int) -> int:
+def count_needed_matches(archive: Archive, entry_filter: Filter, stop: int) -> int | None:
     """Return how many of the articles with all words are fetched for a list up to a position, and to know of more.
 
-    Each is a read of its own in a large archive; a filter may leave out any of them.
+    Each is a read of its own in a large archive; a filter may leave out any of them, so that all are fetched (None).
     """
     is_filtered = bool(entry_filter.path_prefix or entry_filter.content_type)
     if is_filtered or not has_many_articles(archive):
-        return MAX_COUNTED_MATCHES
+        return None
     return min(MAX_COUNTED_MATCHES, stop + 1)
 
 
@@ -185,7 +185,7 @@ def search_or_scan(
     entry_filter: Filter,
     scan_seconds: float,
     counts: WordCounts = NO_COUNTS,
-    max_matches: int = MAX_COUNTED_MATCHES,
+    max_matches: int | None = None,
 ) -> SearchResults:
     """Search with the index that can find the words; without any, or if a small archive's finds nothing, scan."""
     text = question.text
@@ -247,7 +247,7 @@ def search_index(
     question: Question,
     entry_filter: Filter,
     counts: WordCounts = NO_COUNTS,
-    max_matches: int = MAX_COUNTED_MATCHES,
+    max_matches: int | None = None,
     similar_titles: Collection[str] = (),
 ) -> SearchResults:
     """Search an archive that has an index; a URL in place of a query stands for the title of its entry."""
@@ -268,8 +268,7 @@ def search_index(
         scores.setdefault(path, FULL_MATCH_SCORE * query.total_weight)
         title_matches.setdefault(path, "prefix")  # read first, without a bonus
     passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter, documents)
-    all_words = " ".join(term.word for term in query.indexed_terms)
-    may_have_more = 0 < max_matches <= len(candidates.full_matches)
+    may_have_more = bool(candidates.full_matches) and candidates.match_count > len(candidates.full_matches)
     others = [*candidates.full_matches, *(() if may_have_more else scores)]
     return SearchResults(
         query=query,
@@ -277,7 +276,7 @@ def search_index(
         hits=hits,
         unranked=entry_filter.select(_without_hits(others, hits)),
         relaxed=_relaxed_words(query, candidates),
-        estimate=archive.frequency(all_words) if may_have_more else None,
+        estimate=candidates.match_count if may_have_more else None,
     )
 
 
