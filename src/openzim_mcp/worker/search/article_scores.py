@@ -104,7 +104,8 @@ def _list_articles(
     best = _best_articles(index, weights, counts, rough, paths)
     if len(counts) < len(terms):
         return ListedArticles(best, [], None)
-    matches = set.intersection(*map(set, counts.values()))
+    rarest, *others = counts.values()
+    matches = [article for article in rarest if all(article in found for found in others)]
     shown = heapq.nsmallest(max_matches, matches, key=lambda article: (-rough[article], article))
     return ListedArticles(best, [paths[article] for article in shown], len(matches))
 
