@@ -59,6 +59,21 @@ def test_waiting_for_the_disk_does_not_make_a_page_slow(archive: Archive) -> Non
     assert read_text(archive, ReadText("Quick", 1000)).title == "Quick"
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_limit_holds_if_a_destructor_swallows_its_exception(archive: Archive) -> None:
+    class Waiting:
+        def __del__(self) -> None:
+            time.sleep(60)
+
+    def wait_twice() -> None:
+        Waiting()
+        time.sleep(60)
+
+    timer.start_call(0.2, is_about_entry=True)
+    with pytest.raises(errors.EntryTooSlow), timer.limit(archive, "Quick"):
+        wait_twice()
+
+
 def test_no_limit_is_left_behind(archive: Archive) -> None:
     timer.start_call(600, is_about_entry=True)
 

@@ -33,6 +33,8 @@ _LATE_SHARE = 0.4
 _JOB_PAGE_SECONDS = 30.0
 _LONG_READING_SECONDS = 0.8
 """How much processor time a search may take until it stops to read more pages of long documents."""
+_REPEAT_SECONDS = 0.2
+"""After this time the limit interrupts again: Python drops an exception that is raised in a destructor."""
 _MIN_BUSY_SHARE = 0.1
 """The share of the limit that a page has to be busy to count as slow the next time: else the machine was."""
 
@@ -87,12 +89,13 @@ class PageTimer:
         seconds, busy_before = self._seconds_for_page(), time.process_time()
         previous = signal.signal(signal.SIGALRM, _raise_time_is_up)
         try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
+            signal.setitimer(signal.ITIMER_REAL, seconds, _REPEAT_SECONDS)
             try:
                 yield
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except _TimeIsUp:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # it may have been raised once more in the line above
             if time.process_time() - busy_before >= _MIN_BUSY_SHARE * seconds:
                 _slow_pages[archive.serial, path] = True
             raise _too_slow(archive, path) from None
