@@ -50,7 +50,7 @@ async def test_app_and_tool_give_the_same_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENZIM_MCP_INDEX__ENABLED", "false")  # its state would change between the two
-    server = open_server(isles_zim, INDEX__ENABLED="false")
+    server = open_server(isles_zim)
     served = server.request("tools/call", {"name": tool, "arguments": arguments})
     async with App.open(settings(isles_zim), workers=1) as app:
         result = await run(app, parse_request(model, arguments))

@@ -43,7 +43,7 @@ def scan(library: Path, max_mb: int = 1000) -> None:
 
 @pytest.fixture
 def server(open_server: OpenServer, library: Path) -> StdioServer:
-    return open_server(library, INDEX__ENABLED="false")
+    return open_server(library)
 
 
 def inbound(server: StdioServer, **arguments: Any) -> Any:

@@ -118,7 +118,7 @@ def test_result_says_that_places_are_not_known_yet(open_server: OpenServer, tmp_
 
 def test_server_indexes_places_by_itself(open_server: OpenServer, tmp_path: Path) -> None:
     write_zim(tmp_path / "paris.zim", PARIS)
-    server = open_server(tmp_path)
+    server = open_server(tmp_path, INDEX__ENABLED="true")
     wait_until(lambda: bool(server.call("zim_search", near=TOWER)["complete"]))
 
     assert server.call("zim_search", near=TOWER)["total"] == 4

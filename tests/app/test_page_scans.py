@@ -55,7 +55,7 @@ def wait_until_complete(server: StdioServer) -> None:
 
 def test_index_is_made_after_the_start(open_server: OpenServer, library: Path) -> None:
     before = command_line.run("list", library, "--json").json["archives"][0]["index"]
-    server = open_server(library)
+    server = open_server(library, INDEX__ENABLED="true")
 
     wait_until_complete(server)
 
@@ -68,7 +68,7 @@ def test_archive_that_appears_is_indexed(
     open_server: OpenServer, library: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("served")
-    server = open_server(folder)
+    server = open_server(folder, INDEX__ENABLED="true")
     server.call("zim_health")
 
     (library / "pages.zim").rename(folder / "pages.zim")
@@ -92,7 +92,7 @@ def test_index_that_another_process_writes_is_left_to_it(open_server: OpenServer
     os.makedirs(os.path.dirname(page_index.index_path(identity)))
     with open(page_index.lock_path(identity), "wb") as lock:
         assert files.try_lock(lock.fileno())
-        server = open_server(library)
+        server = open_server(library, INDEX__ENABLED="true")
 
         assert index_of(server) == {"state": "building", "done": 0, "of": 0}
 
@@ -101,7 +101,7 @@ def test_cache_that_cannot_be_written_is_logged(
     open_server: OpenServer, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/no/such/directory")
-    server = open_server(library)
+    server = open_server(library, INDEX__ENABLED="true")
 
     server.wait_for_log("no index of the pages of pages: The index of 'pages' cannot be written")
 
@@ -113,13 +113,13 @@ def test_short_lived_clients_complete_the_index_together(open_server: OpenServer
     identity = stat_parts([str(archive)]).identity
     done = [0]
     for _ in range(3):
-        server = open_server(archive)
+        server = open_server(archive, INDEX__ENABLED="true")
         wait_until(lambda: pages_done(identity) > done[-1])
         server.close()
         wait_until(lambda: not page_index.is_being_written(identity))
         done.append(pages_done(identity))
     kept = entries_kept(identity)
-    wait_until_complete(open_server(archive))
+    wait_until_complete(open_server(archive, INDEX__ENABLED="true"))
 
     assert done == sorted(set(done))
     assert kept > PAGES_OF_DICTIONARY
@@ -129,7 +129,7 @@ def test_short_lived_clients_complete_the_index_together(open_server: OpenServer
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found through /proc")
 def test_crashed_job_is_started_again(open_server: OpenServer, zims: Path) -> None:
     archive = zims / "built/dictionary_pub.zim"
-    server = open_server(archive)
+    server = open_server(archive, INDEX__ENABLED="true")
     identity = stat_parts([str(archive)]).identity
     wait_until(lambda: page_index.read_state(identity) is not None)
     for job in set(child_pids(server.process.pid, with_jobs=True)) - set(server.worker_pids):

@@ -49,7 +49,7 @@ def ask(server: StdioServer, question: str = f"Where is the {QUERY}?") -> str:
 
 
 def test_index_is_built_when_an_archive_is_first_searched(open_server: OpenServer, library: Path) -> None:
-    server = open_server(library)
+    server = open_server(library, INDEX__ENABLED="true")
     assert index_state(server) == "not built"
 
     first = search(server)
@@ -59,7 +59,7 @@ def test_index_is_built_when_an_archive_is_first_searched(open_server: OpenServe
 
 
 def test_index_is_built_when_a_question_is_asked(open_server: OpenServer, library: Path) -> None:
-    server = open_server(library)
+    server = open_server(library, INDEX__ENABLED="true")
 
     first = ask(server)
     wait_until_complete(server)
@@ -69,7 +69,7 @@ def test_index_is_built_when_a_question_is_asked(open_server: OpenServer, librar
 
 
 def test_search_with_the_index_of_the_archive_builds_none(open_server: OpenServer, library: Path) -> None:
-    server = open_server(library)
+    server = open_server(library, INDEX__ENABLED="true")
 
     server.call("zim_search", query="harbour", cross_file=True)
     wait_until_complete(server)  # requested after that of the other archive
@@ -78,7 +78,7 @@ def test_search_with_the_index_of_the_archive_builds_none(open_server: OpenServe
 
 
 def test_question_lets_all_archives_be_indexed(open_server: OpenServer, library: Path) -> None:
-    server = open_server(library)
+    server = open_server(library, INDEX__ENABLED="true")
 
     ask(server)
     wait_until_complete(server, "towns")
@@ -91,7 +91,7 @@ def test_full_cache_gets_no_more_indexes(open_server: OpenServer, library: Path)
     facts.parent.mkdir(parents=True)
     with facts.open("wb") as file:
         file.truncate(MAX_BYTES_ON_DISK + 1)  # sparse: it takes no space
-    server = open_server(library)
+    server = open_server(library, INDEX__ENABLED="true")
 
     ask(server)
     server.wait_for_log("no index of passages of towns: the cache holds 4.0 GB")
@@ -102,7 +102,7 @@ def test_full_cache_gets_no_more_indexes(open_server: OpenServer, library: Path)
 def test_commands_use_an_index_but_build_none(open_server: OpenServer, library: Path) -> None:
     ask = ("search", QUERY, library / "pages.zim", "--json")
     before = command_line.run(*ask).json
-    server = open_server(library)
+    server = open_server(library, INDEX__ENABLED="true")
     assert index_state(server) == "not built"
     search(server)
     wait_until_complete(server)
@@ -114,7 +114,7 @@ def test_commands_use_an_index_but_build_none(open_server: OpenServer, library: 
 
 
 def test_setting_switches_building_off(open_server: OpenServer, library: Path) -> None:
-    server = open_server(library, PASSAGE_INDEX_ENABLED="false")
+    server = open_server(library, INDEX__ENABLED="true", PASSAGE_INDEX_ENABLED="false")
 
     search(server)
     server.call("zim_search", query=QUERY, cross_file=True)

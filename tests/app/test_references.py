@@ -33,7 +33,7 @@ def real() -> Iterator[StdioServer]:
     if not SHARED.is_dir():
         pytest.skip("the archives of ../shared/zims are missing")
     paths = ["real/devdocs_en_sqlite_2025-04.zim", "built/wiki_real_pub.zim", "built/devdocs_python.zim"]
-    with StdioServer("--mode", "advanced", *(SHARED / path for path in paths), INDEX__ENABLED="false") as server:
+    with StdioServer("--mode", "advanced", *(SHARED / path for path in paths)) as server:
         yield server
 
 

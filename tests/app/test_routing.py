@@ -101,8 +101,8 @@ def test_name_is_found_in_one_of_many_archives(open_server: OpenServer, towns: P
 
 
 def test_archives_are_listed_without_opening_them(open_server: OpenServer, towns: Path) -> None:
-    open_server(towns, INDEX__ENABLED="false").call("zim_health")
-    server = open_server(towns, INDEX__ENABLED="false")
+    open_server(towns).call("zim_health")
+    server = open_server(towns)
 
     archives = server.call("zim_health")["loaded_archives"]
 
@@ -113,22 +113,22 @@ def test_archives_are_listed_without_opening_them(open_server: OpenServer, towns
 def test_setting_keeps_no_records(open_server: OpenServer, tmp_path: Path) -> None:
     for name in ("Ravenport", "Alderwick"):
         write_zim(tmp_path / f"{name}.zim", {name: f"<p>{name} was founded by a miller.</p>"})
-    server = open_server(tmp_path, RECORDS_ENABLED="false", INDEX__ENABLED="false")
+    server = open_server(tmp_path, RECORDS_ENABLED="false")
 
     for _ in range(2):
         ask(server, "who founded Ravenport?")
         server.call("zim_health")
 
     assert records(tmp_path) == []
-    ask(open_server(tmp_path, INDEX__ENABLED="false"), "who founded Ravenport?")
+    ask(open_server(tmp_path), "who founded Ravenport?")
     assert records(tmp_path) == ["description.json", "description.json", "words", "words"]
 
 
 def test_entry_is_found_in_one_of_many_archives_without_opening_the_others(
     open_server: OpenServer, towns: Path
 ) -> None:
-    ask(open_server(towns, INDEX__ENABLED="false"), "when was the miller born?")  # the records are made
-    server = open_server(towns, INDEX__ENABLED="false")
+    ask(open_server(towns), "when was the miller born?")  # the records are made
+    server = open_server(towns)
 
     article = server.request("tools/call", {"name": "zim_get", "arguments": {"entry_path": town_name(29)}})
 
@@ -137,7 +137,7 @@ def test_entry_is_found_in_one_of_many_archives_without_opening_the_others(
 
 
 def test_entry_whose_words_are_in_too_many_archives_is_looked_for_in_all(open_server: OpenServer, towns: Path) -> None:
-    server = open_server(towns, INDEX__ENABLED="false")
+    server = open_server(towns)
 
     error = server.request("tools/call", {"name": "zim_get", "arguments": {"entry_path": "Harbour"}})
 

@@ -26,7 +26,8 @@ class CommandResult:
 
 def clean_environment(**variables: str) -> dict[str, str]:
     """The environment without settings of OpenZIM MCP and of colors, and with `variables`."""
-    inherited = {k: v for k, v in server_environment({}).items() if k not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS"}}
+    environment = server_environment({"INDEX__ENABLED": "true"})  # commands use indexes, but only one makes them
+    inherited = {k: v for k, v in environment.items() if k not in {"NO_COLOR", "FORCE_COLOR", "COLUMNS"}}
     return inherited | {"TERM": "xterm-256color"} | variables
 
 

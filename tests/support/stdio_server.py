@@ -33,11 +33,13 @@ TIMEOUT_SECONDS = 300
 
 
 def server_environment(settings: dict[str, str]) -> dict[str, str]:
-    """The environment of a server: only these settings, and no rate limit unless they set one."""
+    """The environment of a server: only these settings, and no rate limit and no index unless they switch it on.
+
+    An index is made beside the calls: what they return would depend on how far it is.
+    """
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("OPENZIM_MCP_")}
-    return (
-        inherited | {"OPENZIM_MCP_RATE_LIMIT__ENABLED": "false"} | {f"OPENZIM_MCP_{k}": v for k, v in settings.items()}
-    )
+    defaults = {"RATE_LIMIT__ENABLED": "false", "INDEX__ENABLED": "false"}
+    return inherited | {f"OPENZIM_MCP_{k}": v for k, v in (defaults | settings).items()}
 
 
 def child_pids(pid: int, *, with_jobs: bool = False) -> list[int]:

@@ -146,7 +146,7 @@ def test_inbound_links_are_paged_by_cursor(tmp_path: Path) -> None:
     pages = {"Hub": "<p>The hub.</p>"} | dict.fromkeys(("Alpha", "Beta"), '<p>To <a href="Hub">the hub</a>.</p>')
     archive = write_zim(tmp_path / "hub.zim", pages, redirects={"Centre": "Hub"})
     page_scan.scan_pages([str(archive)], ScanPages(), lambda *_: None)
-    with HttpServer((archive,), {"INDEX__ENABLED": "false"}) as server:
+    with HttpServer((archive,)) as server:
         first = get(server, "links", ref="Centre", archive="hub", direction="inbound", limit=1)
         rest = get(server, "links", cursor=first["next_cursor"])
         refused = server.get("/api/v1/links", params={"ref": "Hub", "archive": "hub", "direction": "sideways"})
@@ -169,7 +169,7 @@ def test_inbound_links_tell_the_progress_of_the_index(tmp_path: Path, monkeypatc
 
     with pytest.raises(KeyboardInterrupt):
         page_scan.scan_pages([str(archive)], ScanPages(), end_scan)
-    with HttpServer((archive,), {"INDEX__ENABLED": "false"}) as server:
+    with HttpServer((archive,)) as server:
         page = get(server, "links", ref="Hub", archive="hub", direction="inbound")
 
     assert [row["path"] for row in page["inbound_links"]] == ["Alpha"]

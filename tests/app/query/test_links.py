@@ -63,7 +63,7 @@ def test_reply_that_found_nothing_shows_no_links() -> None:
 
 @pytest.fixture(scope="module")
 def coffee_server(zims: Path) -> Iterator[HttpServer]:
-    settings = {"PUBLIC_URL": "https://zim.example/", "INDEX__ENABLED": "false"}
+    settings = {"PUBLIC_URL": "https://zim.example/"}
     with HttpServer((zims / "built" / "se_coffee.zim",), settings) as server:
         yield server
 
@@ -72,7 +72,7 @@ def test_typical_answers_grow_by_a_tenth_at_most(coffee_server: HttpServer, zims
     """Over HTTP sources have links; over stdio the same answers have none."""
     with McpClient(coffee_server.url, STATELESS_VERSION) as client:
         linked = [client.call("zim_query", query=question) for question in QUESTIONS]
-    with StdioServer(zims / "built" / "se_coffee.zim", INDEX__ENABLED="false") as server:
+    with StdioServer(zims / "built" / "se_coffee.zim") as server:
         calls = [{"name": "zim_query", "arguments": {"query": question}} for question in QUESTIONS]
         plain = [result_text(server.request("tools/call", call)) for call in calls]
 
