@@ -8,6 +8,7 @@ import pytest
 from openzim_mcp.app.importance import ImportanceMeasurer
 from openzim_mcp.calls.archive import ImportanceResult, MeasureImportance
 from openzim_mcp.library.facts import FactStore
+from openzim_mcp.pool.activity import CallActivity
 from openzim_mcp.pool.jobs import JobRunner
 from support.archives import archive_file
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.anyio
 async def test_large_archive_is_measured_once(zims: Path, town_zim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     large, small = archive_file(zims / "real/wikipedia_en_100_mini_2022-10.zim"), archive_file(town_zim)
     monkeypatch.setattr(MeasureImportance, "min_entries", 1000)
-    jobs = JobRunner(FactStore(), memory_mib=1024)
+    jobs = JobRunner(FactStore(), CallActivity(), memory_mib=1024)
     measurer = ImportanceMeasurer(jobs)
     async with jobs.running(), anyio.create_task_group() as tasks:
         measurer.request([large])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -8,9 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from openzim_mcp.calls.archive import BuildPassageIndex, ChecksumResult, ReadMetadata, Verify
+from openzim_mcp.calls.archive import BuildPassageIndex, ChecksumResult, ReadMetadata, ScanPages, Verify
 from openzim_mcp.config import CacheSettings
 from openzim_mcp.library.facts import FactStore
+from openzim_mcp.pool import jobs
+from openzim_mcp.pool.activity import CallActivity
 from openzim_mcp.pool.jobs import JobRun, JobRunner
 from openzim_mcp.pool.pool import Pool
 from openzim_mcp.pool.results import ResultCache
@@ -34,8 +37,8 @@ def worker_pids() -> list[int]:
     return [pid for pid in child_pids(os.getpid(), with_jobs=True) if pid not in _other_pids]
 
 
-def make_runner() -> JobRunner:
-    return JobRunner(FactStore(), memory_mib=1024)
+def make_runner(activity: CallActivity | None = None) -> JobRunner:
+    return JobRunner(FactStore(), activity or CallActivity(), memory_mib=1024)
 
 
 async def test_checksum_result_is_kept_for_the_file(zims: Path, town_zim: Path) -> None:
@@ -154,7 +157,7 @@ async def test_run_is_cancelled_with_its_last_caller(zims: Path) -> None:
 @needs_proc
 async def test_slow_job_neither_delays_calls_nor_quarantines(town_zim: Path, zims: Path) -> None:
     facts = FactStore()
-    runner = JobRunner(facts, memory_mib=1024)
+    runner = JobRunner(facts, CallActivity(), memory_mib=1024)
     pool = Pool(facts, ResultCache(CacheSettings(enabled=False)), workers=1, deadline=20, memory_mib=1024)
     slow, other = archive_file(zims / LARGE), archive_file(town_zim)
     async with runner.running(), pool.running():
@@ -203,3 +206,37 @@ async def test_crash_of_a_job_is_an_error_and_does_not_quarantine(zims: Path) ->
         (None, "The process that reads archives cannot be started."),
     }
     assert runner._facts.incidents(archive) == {}
+
+
+async def test_background_job_pauses_while_a_call_is_in_progress(zims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_MAX_PAUSE_SECONDS", math.inf)
+    activity = CallActivity()
+    runner = make_runner(activity)
+    archive = archive_file(zims / LARGE)
+    async with runner.running():
+        with activity.call():
+            run = await runner.run(archive, ScanPages(), timeout=0)
+            with anyio.fail_after(60):
+                while run.total == archive.size:  # before it reports pages
+                    await anyio.sleep(0.01)
+            paused_at = run.done
+            await anyio.sleep(0.5)
+            assert (run.done, run.result) == (paused_at, None)
+
+            assert (await runner.run(archive, Verify(), timeout=60)).result == ChecksumResult(valid=True)
+        run = await runner.run(archive, ScanPages(), timeout=60)
+
+    assert run.result is not None
+    assert run.result.is_complete
+
+
+async def test_background_job_goes_on_under_load(zims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_MAX_PAUSE_SECONDS", 0.01)
+    activity = CallActivity()
+    runner = make_runner(activity)
+    with activity.call():
+        async with runner.running():
+            run = await runner.run(archive_file(zims / LARGE), ScanPages(), timeout=60)
+
+    assert run.result is not None
+    assert run.result.is_complete

@@ -145,7 +145,7 @@ def test_unknown_function_is_not_imported(monkeypatch: pytest.MonkeyPatch, tmp_p
     request = calls.Request(function, calls.Target("a", ()), msgspec.Raw(msgspec.msgpack.encode({})))
     sent: list[calls.Reply] = []
 
-    reply = handle_request(OpenArchives(100, UNLIMITED), request, _ProgressReporter(sent.append))
+    reply = handle_request(OpenArchives(100, UNLIMITED), request, _ProgressReporter(sent.append, lambda: None))
 
     assert isinstance(reply, calls.Bug)
     assert f"LookupError: {function}" in reply.traceback

@@ -105,7 +105,7 @@ class App:
             deadline=limits.deadline_seconds,
             memory_mib=limits.memory_mib,
         )
-        jobs = JobRunner(facts, memory_mib=limits.memory_mib)
+        jobs = JobRunner(facts, pool.activity, memory_mib=limits.memory_mib)
         async with pool.running(), jobs.running():
             limiter = RateLimiter(settings.rate_limit, buckets)
             yield cls(

@@ -59,11 +59,17 @@ class Job(Call[Result], frozen=True):
     """A call that may take minutes: it runs in a process of its own, reports progress, and has no deadline.
 
     Its function gets the parts of the file, as a damaged archive may not open. A final result is kept as a fact. Jobs
-    of one queue run one after the other, so that one in the background does not delay one that somebody waits for.
+    of one queue run one after the other, so that one in the background does not delay one that somebody waits for;
+    it pauses while calls are in progress.
     """
 
     fact: ClassVar[str] = ""
     queue: ClassVar[str] = "waited for"
+
+    @property
+    def is_in_background(self) -> bool:
+        """Whether nobody waits for this job."""
+        return self.queue != Job.queue
 
     def is_final(self, result: object) -> bool:
         """Return whether a result holds for as long as the file does not change."""
@@ -123,10 +129,14 @@ class Paused(Struct, frozen=True, tag="paused"):
 
 
 class Progress(Struct, frozen=True, tag="progress"):
-    """How much of a job is done."""
+    """How much of a job is done; it goes on when the server says so (`Continue`)."""
 
     done: int
     total: int
+
+
+class Continue(Struct, frozen=True):
+    """The reply to `Progress`: the job goes on."""
 
 
 class Reading(Struct, frozen=True, tag="reading"):

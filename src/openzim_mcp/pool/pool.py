@@ -19,6 +19,7 @@ from anyio import lowlevel
 
 from openzim_mcp import calls, errors
 from openzim_mcp.calls import Call, Result
+from openzim_mcp.pool.activity import CallActivity
 from openzim_mcp.pool.fair_queue import FairSlots
 from openzim_mcp.pool.faults import Faults
 from openzim_mcp.pool.outcomes import Collected, Outcomes, ProgressCallback
@@ -61,6 +62,7 @@ class Pool:
     ) -> None:
         self.facts = facts
         self.results = results
+        self.activity = CallActivity()
         self._deadline = deadline
         self._memory_mib = memory_mib
         self._faults = Faults(facts, deadline)
@@ -243,6 +245,18 @@ class Pool:
         Return whether it had other archives open. If it ends, the first archive without a reply is to blame: raise its
         error, or `WorkerExited` if it may be asked again.
         """
+        with self.activity.call():
+            return await self._request_in_turn(archives, call, on_reply, leave_others, in_new_worker=in_new_worker)
+
+    async def _request_in_turn(
+        self,
+        archives: Sequence[ArchiveFile],
+        call: Call[Any],
+        on_reply: _ReplyHandler,
+        leave_others: Callable[[], None] | None,
+        *,
+        in_new_worker: bool,
+    ) -> bool:
         await self._slots.acquire()
         is_abandoned = False
         pending = list(reversed(archives))

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -18,13 +19,16 @@ from openzim_mcp import calls, errors
 from openzim_mcp.logs import TRACEBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from anyio.abc import Process
 
     from openzim_mcp.zimfile import ArchiveFile
 
 log = logging.getLogger(__name__)
+
+ReportCallback = Callable[[calls.Progress], Awaitable[None]]
+"""Is called with the progress of a job, which goes on when it returns."""
 
 _START_TIMEOUT_SECONDS = 60
 _SETTINGS_PREFIX = "OPENZIM_MCP_"
@@ -98,7 +102,7 @@ class WorkerProcess:
         return self._process.returncode is None
 
     async def request(
-        self, archive: ArchiveFile, call: calls.Call[Any], on_progress: Callable[[calls.Progress], None] | None = None
+        self, archive: ArchiveFile, call: calls.Call[Any], on_progress: ReportCallback | None = None
     ) -> calls.Reply:
         """Send a call and return the reply; or raise `WorkerExited`."""
         await self.send(call, [calls.Target(archive.name, archive.parts)])
@@ -108,17 +112,21 @@ class WorkerProcess:
         """Send a call for some archives; `receive` returns a reply for each, or `Paused` after so many seconds."""
         self.reading = ""
         arguments = msgspec.Raw(calls.encode_call(call))
-        request = calls.Request(call.function, targets[0], arguments, list(targets[1:]), seconds)
-        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._input.send(calls.encode_frame(request))
+        await self._send_frame(calls.Request(call.function, targets[0], arguments, list(targets[1:]), seconds))
 
-    async def receive(self, on_progress: Callable[[calls.Progress], None] | None = None) -> calls.Reply:
+    async def _send_frame(self, message: calls.Struct) -> None:
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._input.send(calls.encode_frame(message))
+
+    async def receive(self, on_progress: ReportCallback | None = None) -> calls.Reply:
         """Return the next reply; if this is cancelled, the next call returns it."""
         while isinstance(reply := await self._receive_frame(), calls.Progress | calls.Reading):
             if isinstance(reply, calls.Reading):
                 self.reading = reply.entry[:_MAX_PATH_CHARS]
-            elif on_progress:
-                on_progress(reply)
+                continue
+            if on_progress:
+                await on_progress(reply)
+            await self._send_frame(calls.Continue())
         return reply
 
     async def wait(self) -> None:

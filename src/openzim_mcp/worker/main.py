@@ -35,6 +35,7 @@ from openzim_mcp.zimfile import Identity, stat_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import BinaryIO
 
 try:
     import resource
@@ -51,7 +52,8 @@ _MAX_DESCRIPTORS = 4096
 _MAX_INDEXES = 3
 """Titles and full text, in the archive, and passages, in the cache."""
 _JOB_NICENESS = 10
-_PROGRESS_SECONDS = 0.1
+_PROGRESS_SECONDS = 0.05
+"""How long a job works before it may have to wait for calls."""
 
 
 class OpenArchives:
@@ -171,23 +173,25 @@ def _detach_standard_streams() -> tuple[int, int]:
     return incoming, outgoing
 
 
-def _read_requests(incoming: int) -> Iterator[calls.Request]:
-    with open(incoming, "rb") as pipe:
-        while len(head := pipe.read(calls.LENGTH.size)) == calls.LENGTH.size:
-            yield calls.decode_request(pipe.read(calls.LENGTH.unpack(head)[0]))
+def _read_frame(pipe: BinaryIO) -> bytes | None:
+    """Return the next message; None if the server is gone."""
+    head = pipe.read(calls.LENGTH.size)
+    return pipe.read(calls.LENGTH.unpack(head)[0]) if len(head) == calls.LENGTH.size else None
 
 
 class _ProgressReporter:
-    """Sends the progress of a job, a few times a second."""
+    """Sends the progress of a job, several times a second, and waits until the server lets it go on."""
 
-    def __init__(self, send: Callable[[calls.Reply], None]) -> None:
+    def __init__(self, send: Callable[[calls.Reply], None], wait: Callable[[], object]) -> None:
         self._send = send
-        self._sent_at = 0.0
+        self._wait = wait
+        self._continued_at = 0.0
 
     def __call__(self, done: int, total: int) -> None:
-        if time.monotonic() - self._sent_at >= _PROGRESS_SECONDS:
-            self._sent_at = time.monotonic()
+        if time.monotonic() - self._continued_at >= _PROGRESS_SECONDS:
             self._send(calls.Progress(done, total))
+            self._wait()
+            self._continued_at = time.monotonic()
 
 
 def _dispatch(
@@ -236,7 +240,12 @@ def handle_request(
 
 def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
     incoming, outgoing = _detach_standard_streams()
-    with open(outgoing, "wb") as pipe, contextlib.suppress(BrokenPipeError), open(os.devnull, "w") as null:
+    with (
+        open(incoming, "rb") as server,
+        open(outgoing, "wb") as pipe,
+        contextlib.suppress(BrokenPipeError),
+        open(os.devnull, "w") as null,
+    ):
 
         def send(reply: calls.Reply) -> None:
             pipe.write(calls.encode_frame(reply))
@@ -244,7 +253,8 @@ def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
 
         def handle(request: calls.Request) -> None:
             crash_reporter.start_call(lambda path: send(calls.Reading(path)), request.target.crashed_entries)
-            send(handle_request(archives, request, _ProgressReporter(send), deadline_seconds))
+            report = _ProgressReporter(send, lambda: _read_frame(server))
+            send(handle_request(archives, request, report, deadline_seconds))
 
         def restart_timer() -> float:
             # The server ends a call that takes too long; this ends it if the server is gone.
@@ -254,7 +264,8 @@ def _handle_requests(archives: OpenArchives, deadline_seconds: float) -> None:
             return time.monotonic()
 
         send(calls.Ready())
-        for request in _read_requests(incoming):
+        while (frame := _read_frame(server)) is not None:
+            request = calls.decode_request(frame)
             started = timed = restart_timer()
             handle(request)
             for target in request.others:
