@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PROGRESS_INTERVAL_SECONDS = 0.5
 _MAX_PAUSE_SECONDS = 1.0
-"""How long a job in the background waits for calls before it goes on for a moment: a twentieth of the time under load."""
+"""How long a job in the background waits for calls until it goes on for a moment, a twentieth of the time."""
 
 
 @dataclass
