@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_left
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp.text import is_unspaced_script
@@ -18,20 +17,23 @@ from openzim_mcp.worker.page_timer import timer
 from openzim_mcp.worker.search.index_blocks import NotReadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from openzim_mcp.worker.search.index_postings import PostingIndex
+    from openzim_mcp.worker.search.index_postings import PostingIndex, Postings
     from openzim_mcp.worker.search.query import Term
 
 _MAX_POSTINGS = 1_000_000
 """How many entries of the lists are read, the rarest words first: some 60 ms. What is left out is most frequent."""
 _MAX_ARTICLES = 4000
 """Once so many articles have one of the rarer words, those with a more frequent one only are left out."""
+_MAX_SURE = 600
+"""So few articles are compared with the lists of all words, though some are hopeless."""
+_EXPECTED_SHARE = 0.5
+"""The share of the weight of the more frequent words that an article is expected to gain, compared with the best."""
 _MAX_MEASURED, _MAX_NAMED = 300, 48
 """Of how many articles the length is read, if lengths are kept, and of how many the path: each is elsewhere."""
 _SATURATION, _LENGTH_SHARE = 0.5, 0.2
 """A word counts half if an article of average length has it so often; and how much the length counts in that."""
-_MAX_COUNT = 64
 _TOPIC_WEIGHT, _HALF_TOPIC_DENSITY, _MIN_TOPIC_COUNT = 0.8, 0.02, 2
 """How much a word counts that an article is about, and the share of its words that makes it half of that."""
 
@@ -59,19 +61,22 @@ class ListedArticles(NamedTuple):
 
 
 def score_postings(index: PostingIndex, terms: Sequence[Term], max_matches: int = 0) -> ListedArticles | None:
-    """Return the best articles for terms, and some of those that have all; None if the index cannot tell them."""
+    """Return the best articles for terms, and some of those that have all; None if the index cannot tell them.
+
+    How many have all is only counted if some are asked for.
+    """
     try:
-        counts = _read_counts(index, terms)
-        return None if counts is None else _list_articles(index, terms, counts, max_matches)
+        tally = _read_lists(index, terms, keeps_matches=bool(max_matches))
+        return None if tally is None else _list_articles(index, terms, tally, max_matches)
     except (NotReadable, OSError):  # libzim is asked instead, and says what is wrong
         return None
 
 
-def _read_counts(index: PostingIndex, terms: Sequence[Term]) -> dict[str, dict[int, int]] | None:
+def _read_lists(index: PostingIndex, terms: Sequence[Term], *, keeps_matches: bool) -> _Tally | None:
     """Return how often articles have each word; None if a word is not in the index as it is stemmed here."""
-    counts: dict[str, dict[int, int]] = {}
-    articles: set[int] = set()
+    tally = _Tally(keeps_matches=keeps_matches)
     left = _MAX_POSTINGS
+    weight_left = math.fsum(term.weight for term in terms)
     for term in sorted(terms, key=lambda term: (term.frequency, term.word)):
         stored = next((text for text in (term.stem, term.word) if index.count(text)), None)
         if stored is None or is_unspaced_script(term.word):
@@ -79,35 +84,69 @@ def _read_counts(index: PostingIndex, terms: Sequence[Term]) -> dict[str, dict[i
         left -= term.frequency
         if timer.is_late() or left < 0:
             break
-        counts[term.word] = found = _read_list(index, stored, articles if len(articles) > _MAX_ARTICLES else None)
-        articles.update(found)
-    return counts or None
+        tally.add(term, index.postings(stored))
+        weight_left -= term.weight
+        tally.drop_hopeless(weight_left)
+    return tally if tally.counts else None
 
 
-def _read_list(index: PostingIndex, stored: str, articles: set[int] | None) -> dict[int, int]:
-    """Return how often articles have a word: all that do, or those of some articles."""
-    found: dict[int, int] = {}
-    for numbers, counts in index.postings(stored):
-        if articles is None:
-            found.update(zip(numbers, counts, strict=False))
+class _Tally:
+    """How often articles have the words that were read, and their scores as if they were of average length."""
+
+    def __init__(self, *, keeps_matches: bool) -> None:
+        self._keeps_matches = keeps_matches
+        self._is_complete = False
+        self.counts: dict[str, dict[int, int]] = {}
+        self.scores: dict[int, float] = {}
+        self.matches: Collection[int] = ()
+        """The articles that have all words so far, if these are kept."""
+
+    def add(self, term: Term, postings: Iterable[Postings]) -> None:
+        """Add the articles of a word; once there are enough, only those that have another word."""
+        found: dict[int, int] = {}
+        if self._is_complete:
+            known = set(self.scores)
+            for numbers, counts in postings:
+                found.update((number, counts[bisect_left(numbers, number)]) for number in known.intersection(numbers))
         else:
-            found.update((number, counts[bisect_left(numbers, number)]) for number in articles.intersection(numbers))
-    return found
+            for numbers, counts in postings:
+                found.update(zip(numbers, counts, strict=False))
+        if self._keeps_matches:
+            self.matches = found.keys() & self.matches if self.counts else found.keys()
+        self.counts[term.word] = found
+        gains = _Gains(term.weight)
+        score = self.scores.get
+        self.scores.update((article, score(article, 0.0) + gains[count]) for article, count in found.items())
+
+    def drop_hopeless(self, weight_left: float) -> None:
+        """Drop the articles that the other words, of so much weight, will hardly bring among the best."""
+        self._is_complete = self._is_complete or len(self.scores) > _MAX_ARTICLES
+        if not self._is_complete or len(self.scores) <= _MAX_SURE:
+            return
+        lowest = sorted(self.scores.values())[-_MAX_MEASURED] - _EXPECTED_SHARE * weight_left
+        if lowest > 0:
+            kept = {article: score for article, score in self.scores.items() if score >= lowest}
+            self.scores = kept | {article: self.scores[article] for article in self.matches}
 
 
-def _list_articles(
-    index: PostingIndex, terms: Sequence[Term], counts: dict[str, dict[int, int]], max_matches: int
-) -> ListedArticles:
-    weights = {term.word: term.weight for term in terms if term.word in counts}
-    rough = _score_roughly(weights, counts)
+class _Gains(dict[int, float]):
+    """What a word counts, by how often an article of average length has it."""
+
+    def __init__(self, weight: float) -> None:
+        self._weight = weight
+
+    def __missing__(self, count: int) -> float:
+        self[count] = gain = self._weight * count / (count + _SATURATION)
+        return gain
+
+
+def _list_articles(index: PostingIndex, terms: Sequence[Term], tally: _Tally, max_matches: int) -> ListedArticles:
     paths = _Paths(index)
-    best = _best_articles(index, weights, counts, rough, paths)
-    if len(counts) < len(terms):
+    best = _best_articles(index, {term.word: term.weight for term in terms}, tally, paths)
+    if not max_matches or len(tally.counts) < len(terms):
         return ListedArticles(best, [], None)
-    rarest, *others = counts.values()
-    matches = [article for article in rarest if all(article in found for found in others)]
-    shown = heapq.nsmallest(max_matches, matches, key=lambda article: (-rough[article], article))
-    return ListedArticles(best, [paths[article] for article in shown], len(matches))
+    shown = heapq.nsmallest(max_matches, tally.matches, key=lambda article: (-tally.scores[article], article))
+    return ListedArticles(best, [paths[article] for article in shown], len(tally.matches))
 
 
 class _Paths(dict[int, str]):
@@ -121,30 +160,14 @@ class _Paths(dict[int, str]):
         return path
 
 
-def _score_roughly(weights: dict[str, float], counts: dict[str, dict[int, int]]) -> dict[int, float]:
-    """Return the scores of all articles as if they were of average length."""
-    scores: dict[int, float] = {}
-    for word, found in counts.items():
-        gains = [weights[word] * count / (count + _SATURATION) for count in range(_MAX_COUNT + 1)]
-        for article, count in found.items():
-            scores[article] = scores.get(article, 0.0) + gains[min(count, _MAX_COUNT)]
-    return scores
-
-
-def _best_articles(
-    index: PostingIndex,
-    weights: dict[str, float],
-    counts: dict[str, dict[int, int]],
-    rough: dict[int, float],
-    paths: _Paths,
-) -> list[ScoredArticle]:
+def _best_articles(index: PostingIndex, weights: dict[str, float], tally: _Tally, paths: _Paths) -> list[ScoredArticle]:
     """Return the best articles by the lengths of those that are best without them."""
     count = _MAX_MEASURED if index.keeps_lengths else _MAX_NAMED
-    measured = heapq.nlargest(count, rough.items(), key=itemgetter(1))
+    measured = heapq.nlargest(count, tally.scores, key=tally.scores.__getitem__)
     scored = []
-    for article, length in index.lengths(sorted(article for article, _ in measured)):
+    for article, length in index.lengths(sorted(measured)):
         half = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / index.average_length)
-        here = {word: found[article] for word, found in counts.items() if article in found}
+        here = {word: found[article] for word, found in tally.counts.items() if article in found}
         shares = {word: count / (count + half) for word, count in here.items()}
         topic = _TOPIC_WEIGHT * math.fsum(weights[word] * _topic_share(count, length) for word, count in here.items())
         score = topic + math.fsum(weights[word] * share for word, share in shares.items())

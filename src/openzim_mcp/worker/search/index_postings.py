@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import operator
 import re
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,6 +30,8 @@ _MAX_GROUP = 1 << 16
 """Only in a damaged index do the lengths of a row belong to articles that are so far from each other."""
 _LONG_NUMBER = re.compile(rb"[\x80-\xff]+[\x00-\x7f]")
 _NUMBER = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
+_LONG_MARK = b"\x80"
+_NEXT_BYTE = bytes(range(1, 256)) + b"\0"
 _MANY_LONG_NUMBERS = 8
 """From one in so many bytes on, all numbers of a list are decoded one by one."""
 _MAX_KNOWN_NUMBERS = 20_000
@@ -157,26 +158,29 @@ def _next_postings(packed: bytes, row: bytes) -> Postings:
 def _decode(first: int, row: bytes, at: int) -> Postings:
     """Return the articles of a row: behind a mark and a number, the counts and the distances take turns."""
     _, at = _read_numbers(row, 1, at + 1)
-    numbers = _all_numbers(row[at:])
-    counts = numbers[::2]
-    sums = itertools.accumulate(numbers[1::2], initial=first)
-    # A distance is one less than the difference of two numbers.
-    return Postings(list(map(operator.add, sums, range(len(counts)))), counts)
+    counts, distances = _counts_and_distances(row[at:])
+    return Postings(list(itertools.accumulate(distances[: len(counts) - 1], initial=first)), counts)
 
 
-def _all_numbers(packed: bytes) -> Sequence[int]:
-    """Return the numbers of a list; most of them take one byte, which is the number."""
+def _counts_and_distances(packed: bytes) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the numbers of a list that take turns; most of them take one byte, which is the number.
+
+    A distance is kept as one less than the difference of two articles.
+    """
     if packed.isascii():
-        return packed
-    if len(_LONG_NUMBER.findall(packed)) * _MANY_LONG_NUMBERS > len(packed):
-        return list(map(_known_numbers.__getitem__, _NUMBER.findall(packed)))
-    numbers: list[int] = []
-    at = 0
-    for long_number in _LONG_NUMBER.finditer(packed):
-        numbers += packed[at : long_number.start()]
-        numbers.append(read_number(long_number[0], 0)[0])
-        at = long_number.end()
-    return [*numbers, *packed[at:]]
+        return packed[::2], packed[1::2].translate(_NEXT_BYTE)
+    long_numbers = _LONG_NUMBER.findall(packed)
+    if len(long_numbers) * _MANY_LONG_NUMBERS > len(packed):
+        numbers = list(map(_known_numbers.__getitem__, _NUMBER.findall(packed)))
+        return numbers[::2], [number + 1 for number in numbers[1::2]]
+    # Each long number leaves a mark of one byte, so that the others stand where they belong.
+    marked = _LONG_NUMBER.sub(_LONG_MARK, packed)
+    columns = list(marked[::2]), list(marked[1::2].translate(_NEXT_BYTE))
+    at = -1
+    for long_number in long_numbers:
+        at = marked.index(_LONG_MARK, at + 1)
+        columns[at % 2][at // 2] = _known_numbers[long_number] + at % 2
+    return columns
 
 
 def _read_numbers(row: bytes, count: int, at: int = 0) -> tuple[list[int], int]:

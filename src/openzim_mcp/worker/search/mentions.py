@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from openzim_mcp import errors
 from openzim_mcp.text import normalize
+from openzim_mcp.worker.readers.html.disambiguation import may_be_disambiguation
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.search.language import query_language
 from openzim_mcp.worker.search.titles import case_variants, restore_apostrophes
@@ -197,8 +198,9 @@ def _disambiguation_page(archive: Archive, path: str) -> Document | None:
     with contextlib.suppress(errors.OpenZimMcpError):
         item = archive.find_entry(path)
         if item and item.size <= _MAX_DISAMBIGUATION_BYTES:
-            document = article.document(archive, item)
-            return document if document.is_disambiguation else None
+            raw = archive.read_content(item.path)
+            document = article.document(archive, item, raw) if may_be_disambiguation(raw, item.title) else None
+            return document if document and document.is_disambiguation else None
     return None
 
 

@@ -5,15 +5,17 @@ from pathlib import Path
 import pytest
 from libzim.reader import Archive
 
+from openzim_mcp.worker.readers.html.disambiguation import may_be_disambiguation
 from openzim_mcp.worker.readers.html.reader import read_html
 
 MEANINGS = "<ul><li>One</li><li>Two</li></ul>"
 
 
 def is_disambiguation(body: str, title: str = "X") -> bool:
-    return read_html(
-        f"<html><head><title>{title}</title></head><body>{body}</body></html>".encode(), "X"
-    ).is_disambiguation
+    raw = f"<html><head><title>{title}</title></head><body>{body}</body></html>".encode()
+    is_one = read_html(raw, "X").is_disambiguation
+    assert may_be_disambiguation(raw, title) >= is_one
+    return is_one
 
 
 def test_real_pages_with_the_mark_are_disambiguation_pages(zims: Path) -> None:
@@ -28,6 +30,7 @@ def test_real_pages_with_the_mark_are_disambiguation_pages(zims: Path) -> None:
         count += is_marked
 
         assert read_html(raw, entry.path).is_disambiguation == is_marked, entry.path
+        assert may_be_disambiguation(raw, entry.title) >= is_marked, entry.path
     assert count > 140
 
 
@@ -72,3 +75,16 @@ def test_title_says_that_meanings_follow(title: str) -> None:
 )
 def test_other_pages_are_not_disambiguation_pages(body: str) -> None:
     assert not is_disambiguation(body)
+
+
+def test_bytes_tell_that_a_page_may_be_a_disambiguation_page() -> None:
+    assert may_be_disambiguation(b"<p>X may refer&nbsp;to:&nbsp;</b></p>\n<h2 id='places'>Places</h2><ul>", "X")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["<p>It has a harbour: the old one.</p><ul><li>One</li></ul>", 50_000 * ":<", "X: " + 50_000 * "<a:b>"],
+    ids=["plain", "colons", "tags"],
+)
+def test_bytes_tell_that_a_page_is_no_disambiguation_page(body: str) -> None:
+    assert not may_be_disambiguation(body.encode(), "X")
