@@ -26,7 +26,7 @@ from openzim_mcp.calls.search import Question
 from openzim_mcp.text import format_size
 from openzim_mcp.worker.jobs.passage_index import build_passage_index
 from openzim_mcp.worker.readers.entry import read_document
-from openzim_mcp.worker.search import fulltext
+from openzim_mcp.worker.search import article_scan, fulltext
 from openzim_mcp.worker.search.fulltext import Filter, SearchResults
 from openzim_mcp.worker.search.language import detect_language
 from openzim_mcp.worker.search.passage_index import open_trigrams
@@ -154,7 +154,7 @@ def sample_words(archive: Archive) -> Iterator[tuple[str, str]]:
     assert index is not None
     chance = random.Random(3)
     language = detect_language(archive.languages, "")
-    paths = list(fulltext.text_paths(archive))
+    paths = list(article_scan.text_paths(archive))
     for path in chance.sample(paths, len(paths)):
         item = archive.find_entry(path)
         passages = read_document(archive, item).passages if item else []

@@ -65,7 +65,7 @@ def calls(archive: ZimArchive, generator: random.Random) -> Iterator[tuple[str, 
 
 def memory(server: Server) -> dict[str, float]:
     """Return the MiB that no file holds, of the server and of its workers."""
-    sizes = {}
+    sizes: dict[str, float] = {}
     for number, pid in enumerate(process_tree(server.process.pid)):
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         fields = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.endswith("kB")}

@@ -8,9 +8,8 @@ import pytest
 from openzim_mcp import errors
 from openzim_mcp.calls.search import SearchHit, SearchHits, SearchText
 from openzim_mcp.worker.page_timer import timer
-from openzim_mcp.worker.search import fulltext, passage_index
-from openzim_mcp.worker.search.fulltext import scan_articles, search_text
-from openzim_mcp.worker.search.language import detect_language
+from openzim_mcp.worker.search import article_scan, fulltext, passage_index
+from openzim_mcp.worker.search.fulltext import search_text
 from openzim_mcp.worker.zim import Archive
 from support.archives import build_index, write_zim
 
@@ -255,7 +254,7 @@ def test_thai_questions_find_their_article(tmp_path: Path, query: str, first: st
 
 
 def test_thai_titles_are_found_in_a_large_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fulltext, "_MAX_SCANNED_ARTICLES", 1)
+    monkeypatch.setattr(article_scan, "_MAX_ARTICLES", 1)
     archives = [
         Archive(name, [str(write_zim(tmp_path / f"{name}.zim", THAI, metadata={"Language": "tha"}, index=index))])
         for name, index in (("with", True), ("without", False))
@@ -297,32 +296,6 @@ def test_index_damaged_inside_is_removed(tmp_path: Path) -> None:
 
     assert paths(search(archive, "แตงโมมาจากทวีปอะไร"))[0] == "แตงโม"
     assert passage_index.read_state(archive) is None
-
-
-def test_every_text_is_scanned(isles: Archive) -> None:
-    words = detect_language("eng", "").content_words("herring amber")
-
-    scan = scan_articles(isles, words, 5.0)
-
-    assert [(term.word, term.frequency) for term in scan.terms] == [("herring", 3), ("amber", 1)]
-    assert max(scan.scores, key=lambda path: scan.scores[path]) == "Ravenport"
-    assert scan.note == "It has no full-text index: all 17 articles were read."
-
-
-def test_scan_ends_at_the_time_limit(isles: Archive) -> None:
-    scan = scan_articles(isles, detect_language("eng", "").content_words("herring"), 0.0)
-
-    assert scan.scores == {}
-    assert scan.note.endswith("0 articles were read within the time limit.")
-
-
-def test_large_archive_is_not_scanned(zims: Path) -> None:
-    archive = Archive("ay", [str(zims / "real/wikipedia_ay_all_nopic_2017-03.zim")])
-
-    scan = scan_articles(archive, detect_language("aym", "").content_words("uta"), 5.0)
-
-    assert scan.scores == {}
-    assert "too many to read" in scan.note
 
 
 def test_search_on_a_slow_disk_returns_what_it_has_and_says_so(isles: Archive, monkeypatch: pytest.MonkeyPatch) -> None:

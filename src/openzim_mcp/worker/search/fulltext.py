@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,17 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from openzim_mcp import errors
 from openzim_mcp.calls.search import Question, SearchHit, SearchHits
 from openzim_mcp.languages import has_unsegmented_language
-from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, normalize, place_in_page
+from openzim_mcp.text import is_unsegmented_script, is_unspaced_script, place_in_page
 from openzim_mcp.worker.archive.browse import find_namespace
 from openzim_mcp.worker.archive.kind import archive_kind
 from openzim_mcp.worker.document import describe_extent
 from openzim_mcp.worker.page_timer import timer
-from openzim_mcp.worker.readers import is_page, is_prose, is_text
-from openzim_mcp.worker.reading import article
+from openzim_mcp.worker.readers import is_page
 from openzim_mcp.worker.reading.document_titles import has_documents, title_of
 from openzim_mcp.worker.reading.resolve import ARTICLE_NAMESPACES, resolve_entry
 from openzim_mcp.worker.search import passage_index, titles
 from openzim_mcp.worker.search.archive_size import has_many_articles
+from openzim_mcp.worker.search.article_scan import can_scan, scan_articles
 from openzim_mcp.worker.search.candidate_pages import NO_PAGES, load_page, load_pages
 from openzim_mcp.worker.search.candidates import (
     FULL_MATCH_SCORE,
@@ -37,11 +36,10 @@ from openzim_mcp.worker.search.ranking import Page, best_passage_per_article, ra
 from openzim_mcp.worker.search.snippets import make_snippet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from openzim_mcp.calls.search import SearchText, TitleMatchKind, WordCounts
     from openzim_mcp.worker.search.candidates import Candidates
-    from openzim_mcp.worker.search.language import Word
     from openzim_mcp.worker.search.ranking import RankedPassage
     from openzim_mcp.worker.zim import Archive
 
@@ -58,7 +56,6 @@ _LISTING_PAGE_QUALITY, _LINK_LIST_QUALITY = 0.4, 0.6
 """Factors for the scores of pages of a tag or a user, and of pages that consist of links."""
 _MAX_INDEXED_PAGES = 100
 """How many articles an index of passages lists."""
-_MAX_SCANNED_ARTICLES = 2000
 _MAX_RESCANNED_ARTICLES = 200
 """An archive with at most so many articles is scanned if its index finds nothing."""
 
@@ -195,9 +192,8 @@ def search_or_scan(
             return results
     if not archive.has_fulltext_index:
         return search_without_index(archive, question, entry_filter, scan_seconds)
-    articles = archive.counts["articles"]
     if cannot_find_words(archive, text):
-        if articles <= _MAX_SCANNED_ARTICLES:
+        if can_scan(archive):
             results = search_without_index(archive, question, entry_filter, scan_seconds)
             return replace(results, reason=None, note=None)
         similar_titles = titles.titles_by_substring(archive, text)
@@ -207,7 +203,7 @@ def search_or_scan(
     may_miss_words = not is_unsegmented_script(text) and any(
         is_unspaced_script(term.word) for term in results.query.terms
     )
-    if not results.count and (may_miss_words or articles <= _MAX_RESCANNED_ARTICLES):
+    if not results.count and (may_miss_words or archive.counts["articles"] <= _MAX_RESCANNED_ARTICLES):
         return replace(search_without_index(archive, question, entry_filter, scan_seconds), reason=None, note=None)
     return results
 
@@ -390,59 +386,6 @@ def _rank_with_titles(
     scores |= {path: query.total_weight for path in similar_titles if path not in scores}
     passages, hits = rank_articles(archive, query, scores, title_matches, entry_filter)
     return SearchResults(query, passages, hits, entry_filter.select(_without_hits(list(scores), hits)), {})
-
-
-@dataclass(frozen=True)
-class ScanResult:
-    """The terms with their frequencies, the scores of the articles that contain some, and a note for the caller."""
-
-    terms: tuple[Term, ...]
-    scores: dict[str, float]
-    note: str
-
-
-def scan_articles(archive: Archive, words: Sequence[Word], max_seconds: float) -> ScanResult:
-    """Search every article of a small archive for the words, within a time limit."""
-    articles = archive.counts["articles"] or archive.counts["entries"]
-    if articles > _MAX_SCANNED_ARTICLES:
-        note = f"It has no full-text index and {articles} articles, too many to read: only titles were compared."
-        return ScanResult(weight_terms(words, lambda _: 0, articles), {}, f"{note} zim_browse lists it.")
-    prefixes = {word.text: Term(word.text, word.stem, 0, 0.0).search_prefix for word in words}
-    deadline = time.monotonic() + max_seconds
-    words_by_path: dict[str, list[str]] = {}
-    count = 0
-    is_complete = True
-    for path in text_paths(archive):
-        if time.monotonic() > deadline:
-            is_complete = False
-            break
-        count += 1
-        with contextlib.suppress(errors.OpenZimMcpArchiveError):
-            text = normalize(_scanned_text(archive, path, list(prefixes.values())))
-            contained = [word for word, prefix in prefixes.items() if prefix in text]
-            if contained:
-                words_by_path[path] = contained
-    terms = weight_terms(words, lambda word: sum(word.text in contained for contained in words_by_path.values()), count)
-    weights = {term.word: term.weight for term in terms}
-    scores = {path: sum(weights[word] for word in contained) for path, contained in words_by_path.items()}
-    extent = f"all {count} articles were read" if is_complete else f"{count} articles were read within the time limit"
-    return ScanResult(terms, scores, f"It has no full-text index: {extent}.")
-
-
-def _scanned_text(archive: Archive, path: str, prefixes: Sequence[str]) -> str:
-    """Return the text of an entry to search for words: that of a page with its markup, which is faster."""
-    item = archive.find_entry(path)
-    if item is None or is_text(item.mime_type):
-        return archive.read_content(path).decode(errors="replace")
-    return "\n".join(passage.text for passage in article.document_around(archive, item, prefixes).passages)
-
-
-def text_paths(archive: Archive) -> Iterator[str]:
-    """Yield the paths of all texts among the content."""
-    for number in archive.content:
-        entry = archive.entry_by_id(number)
-        if entry.redirect_to is None and is_prose(entry.mime_type, entry.path):
-            yield entry.path
 
 
 def _hit_at(archive: Archive, results: SearchResults, position: int, snippet_chars: int) -> SearchHit:
