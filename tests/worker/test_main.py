@@ -92,12 +92,15 @@ def test_least_recently_used_archives_are_closed_first(town_zim: Path, tmp_path:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
 def test_many_archives_are_not_all_kept_open(town_zim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "_MAX_OPEN", 2)
+    monkeypatch.setattr(main, "_MAX_OPEN", 4)
+    monkeypatch.setattr(main, "_MAX_OPEN_OF_MANY", 2)
     archives = OpenArchives(max_descriptors=1000, max_data_bytes=UNLIMITED)
 
     open_copies(archives, town_zim, tmp_path, 4)
+    assert open_files_in(tmp_path) == {"0", "1", "2", "3"}
 
-    assert open_files_in(tmp_path) == {"2", "3"}
+    open_copies(archives, town_zim, tmp_path, 5)
+    assert open_files_in(tmp_path) == {"3", "4"}
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")

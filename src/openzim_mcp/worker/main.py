@@ -45,8 +45,11 @@ except ImportError:  # Windows has no such limits
 CALL_MODULES = (archive, links, page, places, reading, search, subjects)
 """Imported so that every call is registered."""
 _GRACE_SECONDS = 2
-_MAX_OPEN = 32
-"""How many archives stay open: each takes 0.3 MB and 0.6 ms to open again; two workers have those of most libraries."""
+_MAX_OPEN, _MAX_OPEN_OF_MANY = 32, 12
+"""How many archives stay open: each takes 0.3 MB and 0.6 ms to open again; two workers have those of most libraries.
+
+Where there are more, the next one that is asked for is hardly ever among those that are open, so fewer are kept.
+"""
 _RESERVED_DESCRIPTORS = 64
 _MAX_DESCRIPTORS = 4096
 _MAX_INDEXES = 3
@@ -62,6 +65,7 @@ class OpenArchives:
     def __init__(self, max_descriptors: int, max_data_bytes: int) -> None:
         self._max_descriptors = max_descriptors
         self._max_data_bytes = max_data_bytes
+        self._max_open = _MAX_OPEN
         self._descriptors_before = _count_descriptors()
         self._open: OrderedDict[tuple[str, ...], tuple[Identity, Archive]] = OrderedDict()
 
@@ -89,8 +93,10 @@ class OpenArchives:
     def _close_least_recently_used(self, parts: int) -> None:
         if _data_bytes() > self._max_data_bytes:
             reduce_cluster_cache()
+        if len(self._open) >= _MAX_OPEN:
+            self._max_open = _MAX_OPEN_OF_MANY
         while self._open and (
-            len(self._open) >= _MAX_OPEN
+            len(self._open) >= self._max_open
             or self._descriptors_after(parts) > self._max_descriptors
             or _data_bytes() > self._max_data_bytes
         ):
