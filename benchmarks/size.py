@@ -2,6 +2,7 @@
 
     python benchmarks/size.py build OUT.zim ARTICLES     an archive with the lengths of Wikipedia's articles
     python benchmarks/size.py measure ARCHIVE.zim …      reads and CPU of each kind of call; needs root and Linux
+    python benchmarks/size.py beside ARCHIVE.zim         questions while the index of links is made, printed
 
 The articles of a built archive are made of the sentences of the archives in `../shared`, read at run time; nothing of
 them is kept here. Lengths have the median, the tenth and the hundredth of Wikipedia's; half as many redirects.
@@ -46,6 +47,8 @@ _PARAGRAPH, _TAG = re.compile(r"<p[ >](.*?)</p>", re.DOTALL), re.compile(r"<[^>]
 _SENTENCE_END = re.compile(r"(?<=[a-z0-9)][.!?]) +(?=[A-Z])")
 _WORD = re.compile(r"[A-Za-z]{4,}")
 _MEDIAN_BYTES, _TENTH_BYTES = 4400, 21_000
+_INDEX_START_SECONDS = 8
+"""Until the job reads pages."""
 _PAGE_OUT, _FLUSH_BUFFERS, _PIDFD_OPEN, _PROCESS_MADVISE = 21, 0x1261, 434, 440
 
 
@@ -245,6 +248,28 @@ def _call(server: Server, tool: str, arguments: dict[str, Any]) -> str:
     return ""
 
 
+def measure_beside_index(path: Path, count: int) -> str:
+    """Return the reads and the time of cold questions while the index of links is made."""
+    with Disk.mounted(path) as disk, tempfile.TemporaryDirectory() as cache:
+        os.environ["XDG_CACHE_HOME"] = cache
+        server = Server.start([*OURS, "--mode", "advanced", str(disk.archive.parent)], CACHE__ENABLED="false")
+        server.initialize()
+        _call(server, "zim_query", {"query": questions(1)[0]["q"]})
+        time.sleep(_INDEX_START_SECONDS)
+        reads, milliseconds = [], []
+        for row in questions(count):
+            disk.drop(server.process.pid)
+            before, started = disk.requests()[0], time.perf_counter()
+            _call(server, "zim_query", {"query": row["q"]})
+            milliseconds.append((time.perf_counter() - started) * 1000)
+            reads.append(disk.requests()[0] - before)
+            time.sleep(1)  # the job goes on
+        server.stop()
+    rows = ([f"{statistics.median(values):.0f}", f"{max(values):.0f}"] for values in (reads, milliseconds))
+    return table(["question beside the index", "median", "at most"], [[name, *row] for name, row in zip(
+        ("reads, those of the job included", "ms"), rows, strict=True)])  # fmt: skip
+
+
 def measure_answers(path: Path, count: int) -> float:
     """Return the share of questions whose reply has the answer."""
     server = Server.start([*OURS, str(path.parent)], CACHE__ENABLED="false")
@@ -281,7 +306,7 @@ def _cell(figures: list[str] | None) -> str:
 def main() -> None:
     """Build or measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("build", "measure"))
+    parser.add_argument("action", choices=("build", "measure", "beside"))
     parser.add_argument("arguments", nargs="+")
     parser.add_argument("--calls", type=int, default=12, help="questions and searches that are measured")
     parser.add_argument("--answers", type=int, default=0, help="questions whose answers are looked for in the replies")
@@ -289,6 +314,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.action == "build":
         print(build(Path(options.arguments[0]), int(options.arguments[1])))
+    elif options.action == "beside":
+        print(measure_beside_index(Path(options.arguments[0]), options.calls))
     else:
         measure_archives(list(map(Path, options.arguments)), options.calls, options.answers, with_peer=options.peer)
 

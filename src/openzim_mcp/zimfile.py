@@ -46,6 +46,7 @@ _COMPRESSION_MASK, _UNCOMPRESSED, _HAS_LONG_OFFSETS = 0x0F, (0, 1), 0x10
 """In the first byte of a cluster."""
 _WRITE_IDLE_SECONDS = 60
 _READ_BYTES = 1 << 20
+_LANDMARKS = 1024
 _MAX_PREFETCHED_BYTES = 128 << 20
 """A disk reads as much in the time of a hundred seeks; libzim would seek a thousand times."""
 
@@ -145,6 +146,11 @@ class RecordBlock(NamedTuple):
         return self.raw[path_start:end].decode(errors="replace") if end >= 0 else None
 
 
+def landmark_numbers(entries: int) -> range:
+    """Return the numbers of the entries, spread evenly, whose records libzim reads when it opens a file."""
+    return range(0, entries, max(1, entries // _LANDMARKS))
+
+
 class NotAZim(Exception):
     """The file does not start with a ZIM header that can be read; the message says why."""
 
@@ -188,10 +194,10 @@ class ZimFile:
         if not hasattr(os, "posix_fadvise"):
             return
         start = 0
-        for part, end in zip(self._parts, self._ends, strict=True):
+        for part, end in enumerate(self._ends):
             first, last = max(offset, start), min(offset + length, end)
             if first < last:
-                with open(part, "rb", buffering=0) as file:
+                with self._opened(part) as file:
                     for chunk in range(first, last, _READ_BYTES):  # Linux ignores what is beyond a request's size
                         length = min(_READ_BYTES, last - chunk)
                         os.posix_fadvise(file.fileno(), chunk - start, length, os.POSIX_FADV_WILLNEED)
@@ -366,14 +372,23 @@ class ZimFile:
         return raw
 
     def prefetch_entries(self) -> None:
-        """Prefetch the records of all entries, if they are not too many: libzim reads a thousand of them at first."""
+        """Prefetch what libzim reads when it opens the file: the pointers to all records, and some of these.
+
+        The records that it reads one after the other are prefetched at once; all of them, if they are not too many.
+        """
         with contextlib.suppress(NotAZim):
             header = self.header()
             first = self._entry_offset(header, 0) if header.entry_count else None
             last = self._entry_offset(header, header.entry_count - 1) if header.entry_count else None
-            if first is not None and last is not None and 0 < last - first <= _MAX_PREFETCHED_BYTES:
-                self.prefetch(header.path_pointers, _POINTER_BYTES * header.entry_count)
+            if first is None or last is None or last <= first:
+                return
+            self.prefetch(header.path_pointers, _POINTER_BYTES * header.entry_count)
+            if last - first <= _MAX_PREFETCHED_BYTES:
                 self.prefetch(first, last - first)
+                return
+            for offset in (self._entry_offset(header, number) for number in landmark_numbers(header.entry_count)):
+                if offset is not None:
+                    self.prefetch(offset, _MAX_RECORD_BYTES)
 
 
 class HeaderCheck(NamedTuple):

@@ -64,6 +64,15 @@ def test_index_is_made_after_the_start(open_server: OpenServer, library: Path) -
     assert command_line.run("list", library, "--json").json["archives"][0]["index"] == COMPLETE
 
 
+def test_first_call_comes_before_the_index(open_server: OpenServer, library: Path) -> None:
+    identity = stat_parts([str(library / "pages.zim")]).identity
+    server = open_server(library, INDEX__ENABLED="true")
+    time.sleep(1.5)
+    assert page_index.read_state(identity) is None
+
+    wait_until_complete(server)
+
+
 def test_archive_that_appears_is_indexed(
     open_server: OpenServer, library: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

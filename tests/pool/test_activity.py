@@ -61,3 +61,21 @@ async def test_calls_of_the_pool_are_counted(town_zim: Path) -> None:
             states.append(await is_quiet())
 
     assert states == [True, False]
+
+
+async def test_first_call_is_waited_for_until_it_is_done() -> None:
+    activity = CallActivity()
+    is_done = anyio.Event()
+
+    async def wait() -> None:
+        await activity.wait_for_first_call(math.inf)
+        is_done.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await anyio.sleep(0.01)
+        with activity.call():
+            await anyio.sleep(0.01)
+            assert not is_done.is_set()
+        with anyio.fail_after(60):
+            await is_done.wait()

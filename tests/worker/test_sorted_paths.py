@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from openzim_mcp.worker.sorted_paths import SortedPaths, landmark_numbers
+from openzim_mcp.worker.sorted_paths import SortedPaths
+from openzim_mcp.zimfile import landmark_numbers
 
 PATHS = sorted(["A/B", "A/Ba", "A/Ba_(x)", "A/Bab", "A/C", "A/Za", "A/Zä", "A/zz", *(f"A/N{n:05}" for n in range(500))])
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_START_DELAY_SECONDS = 0.2
-"""The first call of a client comes first."""
+_START_DELAY_SECONDS = 10.0
+"""The first call of a client comes first; a client that makes none is waited for so long."""
 _PAUSE_SECONDS = 10.0
 """How long archives that appear, and those that another process scans, wait."""
 _RETRY_SECONDS = 600.0
@@ -62,7 +62,7 @@ class PageScanner:
 
     async def run(self, list_archives: Callable[[], Awaitable[list[ArchiveFile]]]) -> None:
         """Scan all archives, and those that appear, until cancelled."""
-        await anyio.sleep(_START_DELAY_SECONDS)
+        await self._workers.activity.wait_for_first_call(_START_DELAY_SECONDS)
         while True:
             try:
                 await self._scan_each(await list_archives())

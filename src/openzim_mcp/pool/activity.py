@@ -19,6 +19,7 @@ class CallActivity:
     """Counts the calls in progress."""
 
     def __init__(self) -> None:
+        self._has_begun = anyio.Event()
         self._calls = 0
         self._last_end = -math.inf
         self._are_done = anyio.Event()
@@ -27,6 +28,7 @@ class CallActivity:
     def call(self) -> Iterator[None]:
         """Count a call for the block."""
         self._calls += 1
+        self._has_begun.set()
         try:
             yield
         finally:
@@ -35,6 +37,12 @@ class CallActivity:
                 self._last_end = anyio.current_time()
                 self._are_done.set()
                 self._are_done = anyio.Event()
+
+    async def wait_for_first_call(self, max_seconds: float) -> None:
+        """Wait until a first call has been made and is done, at most so long."""
+        with anyio.move_on_after(max_seconds):
+            await self._has_begun.wait()
+            await self.wait_until_quiet(max_seconds)
 
     async def wait_until_quiet(self, max_seconds: float) -> None:
         """Wait until no call has been in progress for a moment; at most so long, so that work under load goes on."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
-from openzim_mcp.worker.sorted_paths import landmark_numbers
+from openzim_mcp.zimfile import landmark_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

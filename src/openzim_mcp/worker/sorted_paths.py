@@ -9,17 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MAX_KEPT_PATHS = 10_000
-_LANDMARKS = 1024
-"""As many as libzim reads when it opens a file, and the same ones: they cost no further reads then."""
 _MAX_KEPT_PREFIXES = 1000
 _SHORT_PREFIX_CHARS = 3
 """A namespace with its slash, and a letter."""
 _LAST_CHARACTER = "\U0010ffff"
-
-
-def landmark_numbers(entries: int) -> range:
-    """Return the numbers of the entries, spread evenly, whose paths libzim reads first."""
-    return range(0, entries, max(1, entries // _LANDMARKS))
 
 
 class SortedPaths:

@@ -17,6 +17,10 @@ from support.archives import write_zim
 NAMES = [f"Page {number}" for number in range(20)]
 
 
+def ignore_progress(_done: int, _of: int) -> None:
+    pass
+
+
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
     pages = dict.fromkeys(NAMES, "<p>text</p>") | {"list.csv": "a,b"}
@@ -32,7 +36,7 @@ def database() -> Iterator[sqlite3.Connection]:
 
 
 def check(archive: Archive, database: sqlite3.Connection) -> None:
-    numbers, pages = walk_entries(archive, database, lambda: None)
+    numbers, pages = walk_entries(archive, database, lambda: None, ignore_progress)
 
     found = [page & ((1 << NUMBER_BITS) - 1) for page in pages]
     assert {archive.path_by_id(number) for number in found} == set(NAMES)
@@ -78,7 +82,7 @@ def test_walk_that_was_ended_goes_on_at_the_next_block(
         while True:
             steps = 0
             try:
-                walk_entries(archive, database, lambda: None)
+                walk_entries(archive, database, lambda: None, ignore_progress)
             except KeyboardInterrupt:
                 ended += 1
                 database.rollback()
@@ -94,7 +98,7 @@ def test_walk_that_was_ended_goes_on_at_the_next_block(
 def test_entries_that_were_walked_are_not_read_again(
     archive: Archive, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    walk_entries(archive, database, lambda: None)
+    walk_entries(archive, database, lambda: None, ignore_progress)
     monkeypatch.setattr(Archive, "records", lambda *_: pytest.fail("records are read again"))
 
     check(archive, database)
@@ -105,7 +109,7 @@ def test_entries_of_a_replaced_file_are_not_kept(archive: Archive, database: sql
         raise errors.ArchiveChanged("replaced")
 
     with pytest.raises(errors.ArchiveChanged):
-        walk_entries(archive, database, fail)
+        walk_entries(archive, database, fail, ignore_progress)
     database.rollback()
 
     assert database.execute("SELECT count(*) FROM entry_targets").fetchone() == (0,)

@@ -47,7 +47,12 @@ class Entries(NamedTuple):
     pages: array[int]
 
 
-def walk_entries(archive: Archive, database: sqlite3.Connection, require_same_file: Callable[[], None]) -> Entries:
+def walk_entries(
+    archive: Archive,
+    database: sqlite3.Connection,
+    require_same_file: Callable[[], None],
+    report: Callable[[int, int], None],
+) -> Entries:
     """Return the entries of an archive; what was read before is taken from the tables, and no transaction is open.
 
     `require_same_file` is called before a block is kept: it raises an error if the file is another one by then.
@@ -58,6 +63,7 @@ def walk_entries(archive: Archive, database: sqlite3.Connection, require_same_fi
         _add_block(archive, database, block)
         require_same_file()
         database.execute("COMMIT")
+        report(0, archive.entry_count)
     for table in ("entry_paths", "entry_pages"):
         _merge_blocks(database, table)
     return _load(archive, database)

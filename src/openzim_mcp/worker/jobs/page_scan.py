@@ -106,7 +106,7 @@ class _Scan:
         if page_index.read_property(self._database, "state") == "complete":
             self._mark.remove()
             return PageScanResult(is_complete=True)
-        numbers, pages = walk_entries(self._archive, self._database, self._require_same_file)
+        numbers, pages = walk_entries(self._archive, self._database, self._require_same_file, report)
         done = page_index.read_property(self._database, "done")
         start = done if isinstance(done, int) else 0
         self._collectors = [collector(self._archive, numbers, self._database, self._job) for collector in COLLECTORS]

@@ -26,6 +26,8 @@ _MAX_POSTINGS = 1_000_000
 """How many entries of the lists are read, the rarest words first: some 60 ms. What is left out is most frequent."""
 _MAX_ARTICLES = 4000
 """Once so many articles have one of the rarer words, those with a more frequent one only are left out."""
+_MAX_LOOKED_UP = 30_000
+"""So many articles are looked up in a list one by one; of more, the whole list is taken, which is faster."""
 _MAX_SURE = 600
 """So few articles are compared with the lists of all words, though some are hopeless."""
 _EXPECTED_SHARE = 0.5
@@ -34,6 +36,8 @@ _MAX_MEASURED, _MAX_NAMED = 300, 48
 """Of how many articles the length is read, if lengths are kept, and of how many the path: each is elsewhere."""
 _SATURATION, _LENGTH_SHARE = 0.5, 0.2
 """A word counts half if an article of average length has it so often; and how much the length counts in that."""
+_MAX_COUNT = 64
+"""A word counts no more beyond: the articles that have it most often are only the longest."""
 _TOPIC_WEIGHT, _HALF_TOPIC_DENSITY, _MIN_TOPIC_COUNT = 0.8, 0.02, 2
 """How much a word counts that an article is about, and the share of its words that makes it half of that."""
 
@@ -104,29 +108,40 @@ class _Tally:
     def add(self, term: Term, postings: Iterable[Postings]) -> None:
         """Add the articles of a word; once there are enough, only those that have another word."""
         found: dict[int, int] = {}
-        if self._is_complete:
+        if self._is_complete and len(self.scores) <= _MAX_LOOKED_UP:
             known = set(self.scores)
             for numbers, counts in postings:
                 found.update((number, counts[bisect_left(numbers, number)]) for number in known.intersection(numbers))
         else:
             for numbers, counts in postings:
                 found.update(zip(numbers, counts, strict=False))
+            if self._is_complete:
+                found = {article: found[article] for article in self.scores.keys() & found.keys()}
         if self._keeps_matches:
             self.matches = found.keys() & self.matches if self.counts else found.keys()
         self.counts[term.word] = found
-        gains = _Gains(term.weight)
-        score = self.scores.get
-        self.scores.update((article, score(article, 0.0) + gains[count]) for article, count in found.items())
+        self._add_scores(found, _Gains(term.weight))
+
+    def _add_scores(self, found: dict[int, int], gains: _Gains) -> None:
+        if not self.scores:
+            self.scores = {article: gains[count] for article, count in found.items()}
+            return
+        scores, score = self.scores, self.scores.get
+        for article, count in found.items():
+            scores[article] = score(article, 0.0) + gains[count]
 
     def drop_hopeless(self, weight_left: float) -> None:
         """Drop the articles that the other words, of so much weight, will hardly bring among the best."""
         self._is_complete = self._is_complete or len(self.scores) > _MAX_ARTICLES
-        if not self._is_complete or len(self.scores) <= _MAX_SURE:
+        is_worth_it = len(self.scores) > max(_MAX_SURE, 2 * len(self.matches))
+        if not self._is_complete or not is_worth_it or weight_left <= 0:
             return
-        lowest = sorted(self.scores.values())[-_MAX_MEASURED] - _EXPECTED_SHARE * weight_left
+        lowest = heapq.nlargest(_MAX_MEASURED, self.scores.values())[-1] - _EXPECTED_SHARE * weight_left
         if lowest > 0:
-            kept = {article: score for article, score in self.scores.items() if score >= lowest}
-            self.scores = kept | {article: self.scores[article] for article in self.matches}
+            matches = self.matches
+            self.scores = {
+                article: score for article, score in self.scores.items() if score >= lowest or article in matches
+            }
 
 
 class _Gains(dict[int, float]):
@@ -136,8 +151,17 @@ class _Gains(dict[int, float]):
         self._weight = weight
 
     def __missing__(self, count: int) -> float:
-        self[count] = gain = self._weight * count / (count + _SATURATION)
+        most = min(count, _MAX_COUNT)
+        self[count] = gain = self._weight * most / (most + _SATURATION)
         return gain
+
+
+def _highest(scores: dict[int, float], articles: Collection[int], count: int) -> list[int]:
+    """Return the articles with the highest scores, the first ones in the index first among equals."""
+    if len(articles) > count:  # without a key, a heap takes a tenth of the time
+        least = heapq.nlargest(count, map(scores.__getitem__, articles))[-1]
+        articles = [article for article in articles if scores[article] >= least]
+    return sorted(articles, key=lambda article: (-scores[article], article))[:count]
 
 
 def _list_articles(index: PostingIndex, terms: Sequence[Term], tally: _Tally, max_matches: int) -> ListedArticles:
@@ -145,7 +169,7 @@ def _list_articles(index: PostingIndex, terms: Sequence[Term], tally: _Tally, ma
     best = _best_articles(index, {term.word: term.weight for term in terms}, tally, paths)
     if not max_matches or len(tally.counts) < len(terms):
         return ListedArticles(best, [], None)
-    shown = heapq.nsmallest(max_matches, tally.matches, key=lambda article: (-tally.scores[article], article))
+    shown = _highest(tally.scores, tally.matches, max_matches)
     return ListedArticles(best, [paths[article] for article in shown], len(tally.matches))
 
 
@@ -163,7 +187,7 @@ class _Paths(dict[int, str]):
 def _best_articles(index: PostingIndex, weights: dict[str, float], tally: _Tally, paths: _Paths) -> list[ScoredArticle]:
     """Return the best articles by the lengths of those that are best without them."""
     count = _MAX_MEASURED if index.keeps_lengths else _MAX_NAMED
-    measured = heapq.nlargest(count, tally.scores, key=tally.scores.__getitem__)
+    measured = _highest(tally.scores, tally.scores, count)
     scored = []
     for article, length in index.lengths(sorted(measured)):
         half = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / index.average_length)

@@ -11,11 +11,11 @@ from openzim_mcp.worker.importance import MAX_LEVEL, ImportanceLevels
 from openzim_mcp.worker.path_blocks import PathBlocks
 from openzim_mcp.worker.search.index_blocks import NotReadable
 from openzim_mcp.worker.search.index_postings import PostingIndex
-from openzim_mcp.worker.sorted_paths import SortedPaths, landmark_numbers
+from openzim_mcp.worker.sorted_paths import SortedPaths
 from openzim_mcp.worker.zim.entries import Entries
 from openzim_mcp.worker.zim.entry import get_entry, get_number, read_redirects
 from openzim_mcp.worker.zim.search_indexes import SearchIndexes
-from openzim_mcp.zimfile import NotAZim, ZimFile
+from openzim_mcp.zimfile import NotAZim, ZimFile, landmark_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -33,7 +33,7 @@ class OpenFile:
         self._translated_errors: ErrorTranslator = partial(translated_errors, name, parts[0])
         with self._translated_errors():
             self.identity = stat_parts(parts).identity
-            ZimFile(parts).prefetch_entries()
+            ZimFile(parts, keeps_open=True).prefetch_entries()
             self._zim = ZimArchive(parts[0])
 
     @property
