@@ -12,7 +12,7 @@ from openzim_mcp.worker.search import archive_size, title_ranges
 from openzim_mcp.worker.search.fulltext import search_text
 from openzim_mcp.worker.search.spelling import correct_word
 from openzim_mcp.worker.search.title_ranges import has_title_ranges
-from openzim_mcp.worker.search.titles import find_closest_title, find_titles, suggest_titles
+from openzim_mcp.worker.search.titles import exact_titles, find_closest_title, find_titles, suggest_titles
 from openzim_mcp.worker.zim import Archive, TitleMatch
 from openzim_mcp.worker.zim import archive as open_archive
 from support.archives import write_zim
@@ -36,6 +36,13 @@ class WithoutSuggestions(Archive):
 
     def suggest_paths(self, text: str, limit: int) -> list[str]:
         raise AssertionError((text, limit))
+
+
+class WithoutLookUps(Archive):
+    """An archive in which no path is looked up, as that reads more places than a range of paths."""
+
+    def look_up(self, *, path: str | None = None, title: str | None = None) -> TitleMatch | None:
+        raise AssertionError((path, title))
 
 
 def suggest(archive: Archive, text: str) -> list[str]:
@@ -75,6 +82,13 @@ def test_title_is_found(large: Archive, text: str, title: str, match: str) -> No
     best = find_titles(large, FindTitles(text, 0, 5)).results[0]
 
     assert (best.title, best.match) == (title, match)
+
+
+def test_title_that_is_not_there_is_looked_for_in_ranges_only(large: Archive) -> None:
+    archive = WithoutLookUps("x", large._parts)
+
+    assert exact_titles(archive, "Quxbury wendlebar", frozenset()) == {}
+    assert exact_titles(large, "san marino", frozenset()) == {"San_Marino": "exact"}
 
 
 def test_title_that_is_not_there_is_not_found(large: Archive) -> None:

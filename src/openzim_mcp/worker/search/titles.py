@@ -38,6 +38,8 @@ _MAX_SCANNED_TITLES = 100_000
 _MAX_FUZZY_CANDIDATES = 60
 _MIN_SUBSTRING_CHARS = 3
 _MAX_KEY_CANDIDATES = 20
+_MAX_UPPER_CASE_WORDS, _MAX_ACRONYM_CHARS = 2, 6
+"""Longer titles in capital letters only are rare."""
 _MAX_MEANING_LINKS = 160
 _ONE_EDIT_MAX_CHARS = 5
 """Up to this length a title may be one edit away, beyond it two."""
@@ -78,10 +80,13 @@ def _exact_kind(match: TitleMatch) -> TitleMatchKind:
 
 def _look_up_variants(archive: Archive, text: str, stop_words: frozenset[str]) -> Iterator[TitleMatch]:
     for variant in case_variants(text.split(), stop_words):
-        if not has_title_ranges(archive):
-            yield from filter(None, [archive.look_up(title=variant)])
-        for path in dict.fromkeys((variant, variant.replace(" ", "_"))):
-            yield from filter(None, [archive.look_up(path=path)])
+        if has_title_ranges(archive):
+            paths = [variant.replace(" ", separator) for separator in archive.path_separators]
+            # A range is found in fewer reads than an entry, and is asked for next anyway.
+            yield from _matches_at(archive, filter(archive.entries_by_prefix, paths))
+            continue
+        yield from filter(None, [archive.look_up(title=variant)])
+        yield from _matches_at(archive, dict.fromkeys((variant, variant.replace(" ", "_"))))
 
 
 def may_be_title(archive: Archive, text: str) -> bool:
@@ -130,7 +135,8 @@ def case_variants(words: list[str], stop_words: frozenset[str]) -> list[str]:
     capital = [word[:1].upper() + word[1:] for word in words]
     mixed = [word if number and word.lower() in stop_words else capital[number] for number, word in enumerate(words)]
     first_capital = plain[:1].upper() + plain[1:]
-    return list(dict.fromkeys((plain, first_capital, " ".join(mixed), " ".join(capital), plain.upper())))
+    upper = [plain.upper()] if len(words) <= _MAX_UPPER_CASE_WORDS else []
+    return list(dict.fromkeys((plain, first_capital, " ".join(mixed), " ".join(capital), *upper)))
 
 
 def find_titles(archive: Archive, call: FindTitles) -> TitleHits:
@@ -199,7 +205,10 @@ def _fuzzy_matches(archive: Archive, key: str) -> list[TitleMatch]:
     prefixes = [" ".join(words[:-1]), " ".join(words[1:]), key[: len(key) // 2], key[:3], key[:2], swapped]
     if has_title_ranges(archive):
         nearest = [
-            spelling for prefix in (key[: len(key) // 2], key[:3], swapped) for spelling in _spellings(archive, prefix)
+            spelling
+            for prefix in (key[: len(key) // 2], key[:3], swapped)
+            for spelling in _spellings(archive, prefix)
+            if len(key) <= _MAX_ACRONYM_CHARS or not spelling.isupper()
         ]
         return titles_with_typos(archive, nearest, key, max_edits)
     for prefix in dict.fromkeys(prefix.strip() for prefix in prefixes if len(prefix.strip()) > 1):
