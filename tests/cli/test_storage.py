@@ -34,9 +34,9 @@ def test_read_takes_some_time_and_a_missing_file_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seconds", "state", "words"),
     [
-        (0.0001, "good", "a read takes 0.1 ms, so the first question about something about less than 0.1 s"),
-        (0.002, "good", "a read takes 2 ms, so the first question about something about 0.6 s"),
-        (0.012, "warn", "a read takes 12 ms, so the first question about something about 3.6 s"),
+        (0.0001, "good", "a read takes 0.1 ms, so the first question about a subject takes less than 0.1 s"),
+        (0.002, "good", "a read takes 2 ms, so the first question about a subject takes about 0.6 s"),
+        (0.012, "warn", "a read takes 12 ms, so the first question about a subject takes about 3.6 s"),
     ],
 )
 def test_slow_disk_is_a_warning_that_says_what_to_expect(

@@ -211,8 +211,8 @@ def check_storage(directories: Sequence[str]) -> Iterator[CheckResult]:
 
 def _describe_storage(shown_path: str, seconds: float) -> CheckResult:
     total = seconds * storage.READS_OF_QUESTION
-    cost = f"{total:.1f} s" if total >= _SHORT_SECONDS else f"less than {_SHORT_SECONDS} s"
-    text = f"{shown_path}: a read takes {seconds * 1000:.2g} ms, so the first question about something about {cost}"
+    cost = f"about {total:.1f} s" if total >= _SHORT_SECONDS else f"less than {_SHORT_SECONDS} s"
+    text = f"{shown_path}: a read takes {seconds * 1000:.2g} ms, so the first question about a subject takes {cost}"
     if total <= _MAX_QUESTION_SECONDS:
         return CheckResult("disk", "good", text)
     return CheckResult("disk", "warn", text, "put large archives on an SSD; later questions find more in memory")
