@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
+from anyio.abc import TaskGroup
 
 from openzim_mcp.calls.archive import ReadMetadata
 from openzim_mcp.config import CacheSettings
@@ -18,18 +20,24 @@ from support.archives import archive_file
 pytestmark = pytest.mark.anyio
 
 
+def start(tasks: TaskGroup, wait: Callable[[float], Awaitable[None]]) -> anyio.Event:
+    """Start to wait, and return the event that it is over."""
+    is_over = anyio.Event()
+
+    async def run() -> None:
+        await wait(math.inf)
+        is_over.set()
+
+    tasks.start_soon(run)
+    return is_over
+
+
 async def test_quiet_begins_after_the_last_call() -> None:
     activity = CallActivity()
-    is_quiet = anyio.Event()
-
-    async def wait() -> None:
-        await activity.wait_until_quiet(math.inf)
-        is_quiet.set()
-
     async with anyio.create_task_group() as tasks:
         with activity.call():
             with activity.call():
-                tasks.start_soon(wait)
+                is_quiet = start(tasks, activity.wait_until_quiet)
                 await anyio.sleep(0.01)
             await anyio.sleep(0.01)
             assert not is_quiet.is_set()
@@ -65,17 +73,11 @@ async def test_calls_of_the_pool_are_counted(town_zim: Path) -> None:
 
 async def test_first_call_is_waited_for_until_it_is_done() -> None:
     activity = CallActivity()
-    is_done = anyio.Event()
-
-    async def wait() -> None:
-        await activity.wait_for_first_call(math.inf)
-        is_done.set()
-
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wait)
+        is_over = start(tasks, activity.wait_for_first_call)
         await anyio.sleep(0.01)
         with activity.call():
             await anyio.sleep(0.01)
-            assert not is_done.is_set()
+            assert not is_over.is_set()
         with anyio.fail_after(60):
-            await is_done.wait()
+            await is_over.wait()
