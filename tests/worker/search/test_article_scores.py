@@ -87,6 +87,18 @@ def test_file_that_cannot_be_read_is_left_to_libzim(archive: Archive) -> None:
     assert score_postings(index, parse_query(archive, "harbour keeper").indexed_terms) is None
 
 
+def test_lists_of_the_same_words_are_read_once(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert archive.posting_index is not None
+    terms = parse_query(archive, "harbour keeper").indexed_terms
+    first = score_postings(archive.posting_index, terms, 5)
+    monkeypatch.setattr(PostingIndex, "postings", None)
+
+    again = score_postings(archive.posting_index, list(reversed(terms)))
+
+    assert first is not None
+    assert again == first
+
+
 def test_large_archive_is_asked_by_its_lists(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive_size, "MANY_ARTICLES", 1)
 

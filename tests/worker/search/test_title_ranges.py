@@ -91,6 +91,12 @@ def test_title_that_is_not_there_is_looked_for_in_ranges_only(large: Archive) ->
     assert exact_titles(large, "san marino", frozenset()) == {"San_Marino": "exact"}
 
 
+def test_articles_with_the_words_of_a_title_are_named_without_look_ups(large: Archive) -> None:
+    closest = find_closest_title(WithoutLookUps("x", large._parts), FindClosestTitle("thing of sandstone"))
+
+    assert (closest.path, [row.title for row in closest.did_you_mean]) == (None, ["Sandstone"])
+
+
 def test_title_that_is_not_there_is_not_found(large: Archive) -> None:
     assert find_titles(large, FindTitles("Quxbury Wendlebar", 0, 5)).results == []
 

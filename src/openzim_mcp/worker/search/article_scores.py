@@ -11,6 +11,7 @@ import heapq
 import math
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 from openzim_mcp.text import is_unspaced_script
 from openzim_mcp.worker.page_timer import timer
@@ -64,16 +65,27 @@ class ListedArticles(NamedTuple):
     match_count: int | None
 
 
+_last_lists: WeakKeyDictionary[PostingIndex, tuple[frozenset[tuple[str, float]], ListedArticles]] = WeakKeyDictionary()
+"""The articles for the last words of each index: words that are no title are looked for as one, then as a question."""
+
+
 def score_postings(index: PostingIndex, terms: Sequence[Term], max_matches: int = 0) -> ListedArticles | None:
     """Return the best articles for terms, and some of those that have all; None if the index cannot tell them.
 
     How many have all is only counted if some are asked for.
     """
+    words = frozenset((term.word, term.weight) for term in terms)
+    last_words, last = _last_lists.get(index, (None, None))
+    if last and words == last_words and not max_matches:
+        return last
     try:
         tally = _read_lists(index, terms, keeps_matches=bool(max_matches))
-        return None if tally is None else _list_articles(index, terms, tally, max_matches)
+        listed = None if tally is None else _list_articles(index, terms, tally, max_matches)
     except (NotReadable, OSError):  # libzim is asked instead, and says what is wrong
         return None
+    if listed and not timer.is_cut:
+        _last_lists[index] = words, listed
+    return listed
 
 
 def _read_lists(index: PostingIndex, terms: Sequence[Term], *, keeps_matches: bool) -> _Tally | None:

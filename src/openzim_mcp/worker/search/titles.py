@@ -14,12 +14,14 @@ from openzim_mcp.calls.search import MATCH_ORDER, Suggestion, Suggestions, Title
 from openzim_mcp.text import edit_distance, max_typing_edits, normalize, title_key, title_words, tokenize
 from openzim_mcp.worker.reading import article
 from openzim_mcp.worker.reading.resolve import entry_name
+from openzim_mcp.worker.search.archive_size import large_index
+from openzim_mcp.worker.search.article_scores import score_postings
 from openzim_mcp.worker.search.language import query_language
 from openzim_mcp.worker.search.query import parse_query
 from openzim_mcp.worker.search.title_ranges import MAX_MATCHES, has_title_ranges, titles_in_range, titles_with_typos
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from openzim_mcp.calls.reading import FindClosestTitle
     from openzim_mcp.calls.search import FindTitles, SuggestTitles, TitleMatchKind
@@ -286,7 +288,7 @@ def _similar_titles(archive: Archive, text: str) -> Iterator[Iterator[TitleMatch
     if has_title_ranges(archive):
         for prefix in filter(None, dict.fromkeys(prefixes[:-1])):
             yield iter(titles_in_range(archive, _spellings(archive, prefix), MAX_MATCHES))
-        yield _matches_at(archive, archive.search_paths(text, MAX_MATCHES // 2) if words else [])
+        yield filter(None, map(archive.match_article, _articles_with_words(archive, text, MAX_MATCHES // 2)))
         return
     if not archive.has_title_index:
         prefixes = [variant for prefix in prefixes for variant in (prefix, prefix.title())]
@@ -294,6 +296,16 @@ def _similar_titles(archive: Archive, text: str) -> Iterator[Iterator[TitleMatch
         yield _matches_at(archive, archive.suggest_paths(prefix, _MAX_SIMILAR_CANDIDATES))
     if words:
         yield _matches_at(archive, archive.search_paths(text, _MAX_SIMILAR_CANDIDATES))
+
+
+def _articles_with_words(archive: Archive, text: str, count: int) -> Sequence[str]:
+    """Return articles with all words of a text, in a large archive by the lists that a question about it reads next."""
+    query = parse_query(archive, text, None)
+    if not query.terms or query.unknown_words:
+        return ()
+    index = large_index(archive)
+    listed = score_postings(index, query.indexed_terms, count) if index else None
+    return archive.search_paths(text, count) if listed is None or listed.match_count is None else listed.matches
 
 
 def _matches_at(archive: Archive, paths: Iterable[str]) -> Iterator[TitleMatch]:

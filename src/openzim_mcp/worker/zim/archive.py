@@ -7,13 +7,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from openzim_mcp import errors
+from openzim_mcp.text import safe_line
 from openzim_mcp.worker.importance import MAX_LEVEL, ImportanceLevels
 from openzim_mcp.worker.path_blocks import PathBlocks
 from openzim_mcp.worker.search.index_blocks import NotReadable
 from openzim_mcp.worker.search.index_postings import PostingIndex
 from openzim_mcp.worker.sorted_paths import SortedPaths
 from openzim_mcp.worker.zim.entries import Entries
-from openzim_mcp.worker.zim.entry import get_entry, get_number, read_redirects
+from openzim_mcp.worker.zim.entry import MAX_TITLE_CHARS, TitleMatch, get_entry, get_number, read_redirects
 from openzim_mcp.worker.zim.search_indexes import SearchIndexes
 from openzim_mcp.zimfile import NotAZim, ZimFile, landmark_numbers
 
@@ -125,6 +126,13 @@ class Archive(Entries):
         if self.paths_are_titles:
             return path.removeprefix(self.content_prefix).replace("_", " ")
         return self.title_of(path)
+
+    def match_article(self, path: str) -> TitleMatch | None:
+        """Return an article that the full-text index has; where paths are titles, nothing is read."""
+        if not self.paths_are_titles:
+            return self.look_up(path=path)
+        title = safe_line(self.name_of(path), MAX_TITLE_CHARS)
+        return TitleMatch(title, path, title, is_redirect=False)
 
     def entries_by_prefix(self, prefix: str, within: range | None = None) -> range:
         """Return the numbers of the entries of the content whose paths start with a prefix, or of some of them."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from libzim.reader import Entry as ZimEntry
 
 MAX_REDIRECTS = 10
-_MAX_TITLE_CHARS = 500
+MAX_TITLE_CHARS = 500
 _MAX_TYPE_CHARS = 100
 
 
@@ -67,7 +67,7 @@ def follow_redirects(entry: ZimEntry) -> ZimEntry:
 
 def read_title(entry: ZimEntry) -> str:
     """Return the title of an entry, safe to show."""
-    return safe_line(entry.title, _MAX_TITLE_CHARS)
+    return safe_line(entry.title, MAX_TITLE_CHARS)
 
 
 def read_mime_type(entry: ZimEntry) -> str:
