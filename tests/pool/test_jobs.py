@@ -208,7 +208,9 @@ async def test_crash_of_a_job_is_an_error_and_does_not_quarantine(zims: Path) ->
     assert runner._facts.incidents(archive) == {}
 
 
-async def test_background_job_pauses_while_a_call_is_in_progress(zims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_job_that_reads_much_pauses_while_a_call_is_in_progress(
+    zims: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs, "_MAX_PAUSE_SECONDS", math.inf)
     activity = CallActivity()
     runner = make_runner(activity)
@@ -230,7 +232,7 @@ async def test_background_job_pauses_while_a_call_is_in_progress(zims: Path, mon
     assert run.result.is_complete
 
 
-async def test_background_job_goes_on_under_load(zims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_job_that_reads_much_goes_on_under_load(zims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_MAX_PAUSE_SECONDS", 0.01)
     activity = CallActivity()
     runner = make_runner(activity)
@@ -240,3 +242,15 @@ async def test_background_job_goes_on_under_load(zims: Path, monkeypatch: pytest
 
     assert run.result is not None
     assert run.result.is_complete
+
+
+async def test_index_that_answers_depend_on_does_not_pause(zims: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_MAX_PAUSE_SECONDS", math.inf)
+    activity = CallActivity()
+    runner = make_runner(activity)
+    with activity.call():
+        async with runner.running():
+            run = await runner.run(archive_file(zims / "built/se_coffee.zim"), BuildPassageIndex(), timeout=60)
+
+    assert run.result is not None
+    assert run.result.state == "complete"

@@ -59,17 +59,13 @@ class Job(Call[Result], frozen=True):
     """A call that may take minutes: it runs in a process of its own, reports progress, and has no deadline.
 
     Its function gets the parts of the file, as a damaged archive may not open. A final result is kept as a fact. Jobs
-    of one queue run one after the other, so that one in the background does not delay one that somebody waits for;
-    it pauses while calls are in progress.
+    of one queue run one after the other, so that one in the background does not delay one that somebody waits for.
+    One that `yields_to_calls` pauses while these are in progress: it reads much, and answers do not depend on it.
     """
 
     fact: ClassVar[str] = ""
     queue: ClassVar[str] = "waited for"
-
-    @property
-    def is_in_background(self) -> bool:
-        """Whether nobody waits for this job."""
-        return self.queue != Job.queue
+    yields_to_calls: ClassVar[bool] = False
 
     def is_final(self, result: object) -> bool:
         """Return whether a result holds for as long as the file does not change."""

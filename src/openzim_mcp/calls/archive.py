@@ -205,6 +205,7 @@ class MeasureImportance(Job[ImportanceResult], frozen=True):
     function = "jobs.importance:measure_importance"
     fact = "importance"
     queue = "background"
+    yields_to_calls = True
     min_entries: ClassVar[int] = 100_000
 
     def is_final(self, result: object) -> bool:
@@ -272,6 +273,7 @@ class ScanPages(Job[PageScanResult], frozen=True):
     function = "jobs.page_scan:scan_pages"
     fact = "page_scan"
     queue = "page scans"
+    yields_to_calls = True
     max_mb: int = 1000
     """Lists of links are kept while they take less."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PROGRESS_INTERVAL_SECONDS = 0.5
 _MAX_PAUSE_SECONDS = 1.0
-"""How long a job in the background waits for calls until it goes on for a moment, a twentieth of the time."""
+"""How long a job that yields to calls waits for them until it goes on for a moment, a twentieth of the time."""
 
 
 @dataclass
@@ -122,7 +122,6 @@ class JobRunner:
         worker: WorkerProcess | None = None
         try:
             for archive in archives:
-                await self._activity.wait_until_quiet(_MAX_PAUSE_SECONDS)
                 worker = worker or await start_worker(self._memory_mib, deadline=0)
                 problem: str | None = "it takes too long"
                 try:
@@ -178,7 +177,7 @@ class JobRunner:
 
         async def report(progress: calls.Progress) -> None:
             run.done, run.total = progress.done, progress.total
-            if job.is_in_background:
+            if job.yields_to_calls:
                 await self._activity.wait_until_quiet(_MAX_PAUSE_SECONDS)
 
         worker = await start_worker(self._memory_mib, deadline=0)
