@@ -12,6 +12,7 @@ import os
 import struct
 import time
 import weakref
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, NewType
 
@@ -311,7 +312,7 @@ class ZimFile:
         if last - first > _MAX_RECORDS_BYTES:
             return None
         raw = self.read(first, last - first + _MAX_RECORD_BYTES)
-        return RecordBlock(entries.start, [offset - first for offset in offsets], raw)
+        return RecordBlock(entries.start, array("I", [offset - first for offset in offsets]), raw)
 
     def prefetch_records(self, header: Header, entries: range) -> None:
         """Prefetch the records of some entries that stand beside each other."""

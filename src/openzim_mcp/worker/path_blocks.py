@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     from openzim_mcp.zimfile import RecordBlock, ZimFile
 
-_MAX_BLOCK_ENTRIES = 1024
+_MAX_BLOCK_ENTRIES = 2048
+"""Of up to two million entries, a block has all between two landmarks; a larger one would take more than two reads."""
 _MAX_KEPT_BLOCKS = 32
-"""About 2 MB."""
+"""About 5 MB."""
 
 
 class PathBlocks:
