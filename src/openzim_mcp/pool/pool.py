@@ -168,7 +168,8 @@ class Pool:
 
         while remaining:
             try:
-                await self._request_each(remaining[: -_MAX_ARCHIVES - 1 : -1], call, collect, leave_others)
+                with self.activity.call():
+                    await self._request_each(remaining[: -_MAX_ARCHIVES - 1 : -1], call, collect, leave_others)
             except WorkerExited:
                 to_repeat += remaining[-1:]  # none if it was one of those that are left to another worker
                 del remaining[-1:]
@@ -224,7 +225,8 @@ class Pool:
         async def collect(_archive: ArchiveFile, reply: calls.Reply) -> None:
             replies.append(reply)
 
-        had_others_open = await self._request_each([archive], call, collect, in_new_worker=in_new_worker)
+        with self.activity.call():
+            had_others_open = await self._request_each([archive], call, collect, in_new_worker=in_new_worker)
         if _is_out_of_memory(replies[0]) and had_others_open:
             return await self._request(archive, call, in_new_worker=True)
         return replies[0]
@@ -245,18 +247,6 @@ class Pool:
         Return whether it had other archives open. If it ends, the first archive without a reply is to blame: raise its
         error, or `WorkerExited` if it may be asked again.
         """
-        with self.activity.call():
-            return await self._request_in_turn(archives, call, on_reply, leave_others, in_new_worker=in_new_worker)
-
-    async def _request_in_turn(
-        self,
-        archives: Sequence[ArchiveFile],
-        call: Call[Any],
-        on_reply: _ReplyHandler,
-        leave_others: Callable[[], None] | None,
-        *,
-        in_new_worker: bool,
-    ) -> bool:
         await self._slots.acquire()
         is_abandoned = False
         pending = list(reversed(archives))

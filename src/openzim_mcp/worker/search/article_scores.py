@@ -79,7 +79,7 @@ def score_postings(index: PostingIndex, terms: Sequence[Term], max_matches: int 
     if last and words == last_words and not max_matches:
         return last
     try:
-        tally = _read_lists(index, terms, keeps_matches=bool(max_matches))
+        tally = _tally_words(index, terms, keeps_matches=bool(max_matches))
         listed = None if tally is None else _list_articles(index, terms, tally, max_matches)
     except (NotReadable, OSError):  # libzim is asked instead, and says what is wrong
         return None
@@ -88,7 +88,7 @@ def score_postings(index: PostingIndex, terms: Sequence[Term], max_matches: int 
     return listed
 
 
-def _read_lists(index: PostingIndex, terms: Sequence[Term], *, keeps_matches: bool) -> _Tally | None:
+def _tally_words(index: PostingIndex, terms: Sequence[Term], *, keeps_matches: bool) -> _Tally | None:
     """Return how often articles have each word; None if a word is not in the index as it is stemmed here."""
     tally = _Tally(keeps_matches=keeps_matches)
     left = _MAX_POSTINGS
